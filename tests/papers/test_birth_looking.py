@@ -16,6 +16,7 @@ from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.copying import LIKELIER, copied_the_unlikely
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import forward, initialise
 from icl_core.papers.birth.shared.task import Batch, make_task, masks, sample
@@ -217,7 +218,7 @@ def test_copying_against_the_bigrams_is_counted_as_in_a_loop():
     said = []
     for b, t in batch.in_context.nonzero().tolist():
         follows = task.bigram[batch.inputs[b, t]]
-        if int((follows > follows[batch.targets[b, t]]).sum()) >= 10:
+        if int((follows > follows[batch.targets[b, t]]).sum()) >= LIKELIER:
             said.append(float(looked.right[b, t]))
-    measured, error = attention_scores.copied_against(looked, task, likelier=10)
-    assert measured == pytest.approx(sum(said) / len(said)) and 0 < error < 0.2
+    copied, error = copied_the_unlikely(looked.right, batch, task)
+    assert copied == pytest.approx(sum(said) / len(said)) and 0 < error < 0.2

@@ -30,20 +30,23 @@ CALLED = {
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the strategy that the predictions are nearest to at the step shown."""
+    """Return one sentence: the strategy that the predictions are nearest to at the step shown."""
     step = run.step(view)
-    away = {name: at_step(run, f"kl_{name}", step) for name in run.names("strategies")}
-    name = min(away, key=lambda each: away[each])
+    distances = {name: at_step(run, f"kl_{name}", step) for name in run.names("strategies")}
+    nearest = min(distances, key=lambda name: distances[name])
     when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"
-    return f"{when}, predictions are nearest to {CALLED[name]} (distance {away[name]:.3f} nats)."
+    return (
+        f"{when}, predictions are nearest to {CALLED[nearest]} "
+        f"(distance {distances[nearest]:.3f} nats)."
+    )
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: the stream with five matrices a layer, queries with keys and distances, and
-    values."""
+    """Return the work in giga-operations: the stream with five matrices a layer, queries with keys
+    and distances, and values."""
     token = config.layers * 2 * (5 * config.d**2 + 3 * config.T * config.d + 10 * config.T)
-    looks = len(evaluations(config.steps, EVERY, DENSE)) * WATCHED
-    return config.seeds * config.T * token * (3 * config.batch * config.steps + looks) / 1e9
+    evaluated = len(evaluations(config.steps, EVERY, DENSE)) * WATCHED  # sequences
+    return config.seeds * config.T * token * (3 * config.batch * config.steps + evaluated) / 1e9
 
 
 SHOWN = ("sequence", "sample", "seed_shown")

@@ -20,8 +20,8 @@ STAGES = two(
 LOOKS_BACK = two(
     id="looks-back",
     label="layer 1's attention on the position before",
-    text="Edelman et al. find a statistical induction head, whose first layer looks one back. "
-    "Here layer 1 puts most of its attention on the position before.",
+    text="Edelman et al. find a statistical induction head, whose first layer looks at the "
+    "previous token. Here layer 1 puts most of its attention on the position before.",
     at_least=0.5,
 )
 TOWARDS_BAYES = two(

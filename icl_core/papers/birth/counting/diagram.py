@@ -4,7 +4,10 @@ from typing import Any
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
 
-LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
+# heights of the residual stream, of the attention above it, and of what stands between
+LOW = 270.0
+HIGH = 60.0
+BETWEEN = 165.0
 TWO = (
     "Along the bottom runs the residual stream. Layer 1 looks at the position before and adds a "
     "copy of it; layer 2 looks for its own state among these copies and collects what it finds."
@@ -17,13 +20,15 @@ SHOWN = ("first", "second")  # the drawings of the layers
 
 
 def model_diagram(config: Any) -> Diagram:
-    """The model of a config; one layer stands in the middle."""
+    """Return the diagram of a config's model; one layer stands in the middle."""
+    # (number, x) of each
     layers = [
         (index + 1, 300.0 + 320 * index if config.layers == 2 else 460.0)
         for index in range(config.layers)
     ]
     boxes = [Box("x", "w_E", 70, LOW, "trained", "state")]
-    arrows, stream = [], "x"
+    arrows = []
+    stream = "x"  # the box that the stream comes from
     for layer, x in layers:
         boxes += _layer(layer, x, SHOWN[layer - config.layers - 1 + len(SHOWN)])
         up = (x - 130, LOW)

@@ -25,53 +25,57 @@ class Reading:
 
     @property
     def letters(self) -> list[str]:
+        """Return the states as people see them."""
         return [LETTERS[token] for token in self.tokens]
 
     def at(self, view: View) -> int:
-        """The index of the position that the view asks for; one beyond the sequence is its last."""
+        """Return the index of the position that the view asks for; one beyond the sequence is its
+        last."""
         return min(view.position, len(self.tokens)) - 1
 
 
 def parameters_at(run: Run, snapshot: int) -> dict[str, torch.Tensor]:
-    """The first seed's parameters at a snapshot, with an axis of one seed; the last
-    ones exactly."""
-    last = snapshot == len(run.snapshot_steps) - 1
-    found = {
-        name: run[f"final/{name}"] if last else run.snapshot(name, snapshot)
-        for name in model.names(run.config.layers)
-    }
-    return {name: torch.tensor(array)[None] for name, array in found.items()}
+    """Return the first seed's parameters at a snapshot, with an axis of one seed; the last ones
+    exactly."""
+    is_last = snapshot == len(run.snapshot_steps) - 1
+    parameters = {}
+    for name in model.names(run.config.layers):
+        array = run[f"final/{name}"] if is_last else run.snapshot(name, snapshot)
+        parameters[name] = torch.tensor(array)[None]
+    return parameters
 
 
 def read(run: Run, view: View) -> Reading:
-    """What the model makes of the view's sequence at the step shown."""
-    config, tokens = run.config, chosen(run.config, view)
+    """Return what the model makes of the view's sequence at the step shown. Raises `CannotDraw` for
+    a letter that is no state."""
+    tokens = chosen(run.config, view)
     with torch.no_grad():
         logits, maps = model.forward(parameters_at(run, run.snapshot_at(view)), tokens[None])
-    counted = predictions(tokens, config.k)
-    strategies = {name: counted[name][0].numpy() for name in run.names("strategies")}
+    by_strategy = predictions(tokens, run.config.k)
+    strategies = {name: by_strategy[name][0].numpy() for name in run.names("strategies")}
     return Reading(
         tokens[0].tolist(),
-        [each[0, 0].numpy() for each in maps],
+        [weights[0, 0].numpy() for weights in maps],  # (1, 1, T, T) to (T, T)
         logits[0, 0].softmax(-1).numpy(),
         strategies,
     )
 
 
 def stage_text(run: Run, view: View) -> str:
-    """The sequence on stage while the visitor has typed none."""
+    """Return the sequence on stage while the visitor has typed none."""
     tokens = chosen(run.config, replace(view, sequence=""))[0].tolist()
     return "".join(LETTERS[token] for token in tokens)
 
 
 def chosen(config: Config, view: View) -> torch.Tensor:
-    """The states that the visitor typed, or a random sequence, [1, T]. `CannotDraw` for a letter
-    that is no state."""
+    """Return the states that the visitor typed, or a random sequence, [1, T]. Raises `CannotDraw`
+    for a letter that is no state."""
     if not view.sequence:
         generator = torch.Generator().manual_seed(FROM + view.sample)
         return sample(1, min(LONGEST, config.T), config.k, config.chains, generator)
-    known = LETTERS[: config.k]
-    unknown = [letter for letter in view.sequence.upper() if letter not in known]
+    states = LETTERS[: config.k]
+    letters = view.sequence.upper()
+    unknown = [letter for letter in letters if letter not in states]
     if unknown:
-        raise CannotDraw(f"the sequence must be made of the states {known}, got {unknown[0]!r}")
-    return torch.tensor([[known.index(letter) for letter in view.sequence.upper()[: config.T]]])
+        raise CannotDraw(f"the sequence must be made of the states {states}, got {unknown[0]!r}")
+    return torch.tensor([[states.index(letter) for letter in letters[: config.T]]])

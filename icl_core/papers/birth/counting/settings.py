@@ -7,7 +7,11 @@ from icl_core.contract.knobs import choice, settings, slider, text, toggle
 from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.machine import device
 
-TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
+# the groups of settings
+TASK = "the task"
+MODEL = "the model"
+TRAINING = "the training"
+REPEATS = "repetition"
 CHAINS = {
     "dirichlet": "any, rows from Dirichlet(1)",
     "balanced": "balanced: all states equally often",
@@ -39,10 +43,10 @@ class Config:
         """Refuse what does not fit the memory: in training six T × T maps a sequence and layer, and
         ten of its streams; and of the sequences at the end one map a layer and what a softmax takes
         beside it, five in all."""
-        trained = self.batch * self.layers * (6 * self.T + 10 * self.d)
-        evaluated = EVALUATED * (5 * self.T + 10 * self.d)
+        training = self.batch * self.layers * (6 * self.T + 10 * self.d)
+        evaluation = EVALUATED * (5 * self.T + 10 * self.d)
         device.check_memory(
-            4 * self.seeds * self.T * (trained + evaluated),
+            4 * self.seeds * self.T * (training + evaluation),
             f"batch {self.batch}, T {self.T}, seeds {self.seeds}",
         )
 

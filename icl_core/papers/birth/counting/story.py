@@ -33,48 +33,52 @@ EARLY = 8  # a position at which little has been counted
 
 
 def _start(run: Run, view: View) -> str:
-    away = at_step(run, "kl_uniform", 0)
+    distance = at_step(run, "kl_uniform", 0)
     return (
         f"Before training the model takes all {run.config.k} states to be equally likely: it is "
-        f"{away:.3f} nats from a uniform guess, and far from a predictor that counts."
+        f"{distance:.3f} nats from a uniform guess, and far from a predictor that counts."
     )
 
 
 def _first_counted(run: Run) -> int:
-    """Which of unigrams and bigrams it comes to first; 2: both at once."""
+    """Return the index of the strategy to which the model comes first, of unigrams and bigrams; 2
+    for both at once."""
     single, pairs = (becomes(run, name) or np.inf for name in ("unigram", "bigram"))
     return 2 if single == pairs else int(pairs < single)
 
 
 def _plateau(run: Run) -> float | None:
-    """The step in the middle of the time in which unigrams are the nearest, if they come first."""
+    """Return the step in the middle of the time in which unigrams are the nearest; None if they do
+    not come first."""
     single, pairs = (becomes(run, name) for name in ("unigram", "bigram"))
-    return (
-        (single + pairs) / 2
-        if single is not None and pairs is not None and single < pairs
-        else None
-    )
+    if single is None or pairs is None or single >= pairs:
+        return None
+    return (single + pairs) / 2
 
 
 def _order(run: Run, view: View) -> str:
-    found = ((becomes(run, name), NAMES[name]) for name in ("unigram", "bigram"))
-    told = [
-        f"{name} are the nearest from step {step:.0f}"
-        for step, name in sorted((s, n) for s, n in found if s is not None)
-    ]
-    return sentence("; ".join(told)) if told else "It comes to neither."
+    stages = []
+    for name in ("unigram", "bigram"):
+        step = becomes(run, name)
+        if step is not None:
+            stages.append((step, NAMES[name]))
+    parts = [f"{name} are the nearest from step {step:.0f}" for step, name in sorted(stages)]
+    return sentence("; ".join(parts)) if parts else "It comes to neither."
 
 
 def _together(run: Run, view: View) -> int:
-    """Whether layer 1 looks back before, about when, or after the predictions become those of
-    bigrams."""
-    back, pairs = looks_back(run) or np.inf, becomes(run, "bigram") or np.inf
-    close = SOON * run.config.steps
-    return 1 if abs(back - pairs) <= close or back == pairs else 0 if back < pairs else 2
+    """Return 0, 1 or 2 if layer 1 looks back before, about when, or after the predictions become
+    those of bigrams."""
+    back = looks_back(run) or np.inf
+    pairs = becomes(run, "bigram") or np.inf
+    if back == pairs or abs(back - pairs) <= SOON * run.config.steps:
+        return 1
+    return 0 if back < pairs else 2
 
 
 def _when(run: Run, view: View) -> str:
-    back, pairs = looks_back(run), becomes(run, "bigram")
+    back = looks_back(run)
+    pairs = becomes(run, "bigram")
     if back is None or pairs is None:
         return "One of the two never happens in this run."
     return (
@@ -84,18 +88,20 @@ def _when(run: Run, view: View) -> str:
 
 
 def _jump(run: Run) -> float | None:
-    """The step by which both have happened."""
-    back, pairs = looks_back(run), becomes(run, "bigram")
+    """Return the step by which layer 1 looks back and bigrams are nearest; None if one never
+    happens."""
+    back = looks_back(run)
+    pairs = becomes(run, "bigram")
     return max(back, pairs) if back is not None and pairs is not None else None
 
 
 def _counts(run: Run, view: View) -> str:
-    found = read(run, view)
-    at = found.at(view)
+    reading = read(run, view)
+    at = reading.at(view)
     return (
         "Layer 2 asks every copy: are you the state I am? It looks at all that followed "
-        f"{found.letters[at]} so far, so that what it collects is a count of pairs: a statistical "
-        "induction head."
+        f"{reading.letters[at]} so far, so that what it collects is a count of pairs: a "
+        "statistical induction head."
     )
 
 
@@ -108,13 +114,12 @@ def _left(run: Run, view: View) -> str:
 
 
 def _early(run: Run, view: View) -> str:
-    found = read(run, view)
-    at = found.at(view)
-    best = int(found.strategies["bigram"][at].argmax())
-    model, pairs, single = (
-        float(rows[at, best])
-        for rows in (found.model, found.strategies["bigram"], found.strategies["unigram"])
-    )
+    reading = read(run, view)
+    at = reading.at(view)
+    best = int(reading.strategies["bigram"][at].argmax())
+    model = float(reading.model[at, best])
+    pairs = float(reading.strategies["bigram"][at, best])
+    single = float(reading.strategies["unigram"][at, best])
     return (
         f"After {at + 1} state{'s' * (at > 0)} the model gives {model:.0%} to {LETTERS[best]}, "
         f"bigrams {pairs:.0%}, unigrams {single:.0%}. With little to count, all stay close to "

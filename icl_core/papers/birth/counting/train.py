@@ -1,4 +1,4 @@
-"""Trains all seeds at once, and measures on held-out sequences how they predict and where they
+"""Train all seeds at once, and measure on held-out sequences how they predict and where they
 look."""
 
 from functools import partial
@@ -21,17 +21,26 @@ from icl_core.papers.birth.counting.markov_chains import (
 from icl_core.papers.birth.counting.settings import EVALUATED, Config
 from icl_core.training import loop, phases, several_seeds
 
-EVERY, DENSE = 5, 60  # steps between evaluations at first, and how many of these
+EVERY = 5  # steps between evaluations at first
+DENSE = 60  # and how many of these
 WATCHED = 128  # held-out sequences at each evaluation during training
 HELD_OUT = 2**31 + 17  # the seed of both
 PATH = ("kl_uniform", "kl_unigram", "kl_bigram", "previous")  # along which the snapshots lie
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/*` [seeds, evaluations]: `loss`, `kl_*` to each strategy, `previous` and `followers`;
-    `evaluated/*` the same on more sequences, and by position [seeds, T] `evaluated/loss_at`;
-    `baseline/*`, what the strategies and the chain itself achieve there and where even attention
-    would look; `snapshot/*` and `final/*` of the first seed; of the others `seed/<number>/final/*`.
+    """Train every seed. Return:
+
+    curve/…              [seeds, evaluations]: `loss`, `kl_…` to each strategy, `previous` and
+                         `followers`, see `measures`
+    evaluated/…          [seeds], the same on more sequences
+    evaluated/loss_at    [seeds, T], by position
+    baseline/loss_…_at   [T], the loss of each strategy there
+    baseline/loss_chain  [1], the loss of who knows the chain
+    baseline/even_…      [1], where even attention would look
+    snapshot/…, final/…  parameters of the first seed; of the others seed/<number>/final/…
+
+    Raises `Cancelled`.
     """
     only = phases.Phase("counting", config.steps, partial(_train, config), partial(_curves, config))
     return phases.run([only], progress, _live, preview=_preview)["counting"]
@@ -39,35 +48,34 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     seeds = range(config.seed, config.seed + config.seeds)
-    first = [
+    starts = [
         model.initialise(config.k, config.d, config.T, config.layers, _generator(seed))
         for seed in seeds
     ]
-    parameters = {name: torch.stack([each[name] for each in first]) for name in first[0]}
+    # (seeds, …) each
+    parameters = {name: torch.stack([start[name] for start in starts]) for name in starts[0]}
     generators = tuple(_generator(10_000 + seed) for seed in seeds)
     watched = held_out(config, WATCHED)
 
     def gradient(step: int):
-        tokens = torch.stack(
-            [sample(config.batch, config.T + 1, config.k, config.chains, g) for g in generators]
-        )
+        batches = [
+            sample(config.batch, config.T + 1, config.k, config.chains, generator)
+            for generator in generators
+        ]
+        tokens = torch.stack(batches)  # (seeds, batch, T + 1)
         leaves = several_seeds.leaves(parameters)
-        losses = cross_entropy(model.forward(leaves, tokens[..., :-1])[0], tokens[..., 1:]).mean(
-            (1, 2)
-        )
+        logits, _ = model.forward(leaves, tokens[..., :-1])
+        losses = cross_entropy(logits, tokens[..., 1:]).mean((1, 2))  # (seeds,)
         return several_seeds.gradients(losses, leaves), {"loss": losses.detach().numpy()}
 
     def evaluate(step: int):
-        return {
-            name: value.mean((1, 2)).numpy()
-            for name, value in measures(config, parameters, watched).items()
-        }
+        values = measures(config, parameters, watched)  # (seeds, sequences, T) each
+        return {name: value.mean((1, 2)).numpy() for name, value in values.items()}
 
     adam = partial(torch.optim.AdamW, lr=config.learning_rate, weight_decay=0.0)
     problem = loop.Problem(parameters, gradient, evaluate, adam, generators, loss="loss")
-    state = loop.train(
-        problem, config.steps, loop.evaluations(config.steps, EVERY, DENSE), resumed, report
-    )
+    evaluations = loop.evaluations(config.steps, EVERY, DENSE)
+    state = loop.train(problem, config.steps, evaluations, resumed, report)
     return {
         **_curves(config, state),
         **state.batches(),
@@ -76,21 +84,21 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
     }
 
 
-def _live(made: phases.Made) -> Tensors:
-    """What there is to draw of a run that is still going."""
+def _live(results: phases.Made) -> Tensors:
+    """Return what there is to draw of a run that is still going."""
     return {
         name: array
-        for name, array in made["counting"].items()
+        for name, array in results["counting"].items()
         if name.startswith(("curve/", "names/"))
     }
 
 
-def _preview(made: phases.Made) -> Tensors:
-    """The first seed's parameters as they are now."""
-    now = made["counting"]
-    final = {f"final/{name}": array[0] for name, array in phases.final(now).items()}
+def _preview(results: phases.Made) -> Tensors:
+    """Return the first seed's parameters as they are now."""
+    tensors = results["counting"]
+    final = {f"final/{name}": array[0] for name, array in phases.final(tensors).items()}
     return {
-        "snapshot/step": now["snapshot/step"],
+        "snapshot/step": tensors["snapshot/step"],
         "names/strategies": names(STRATEGIES),
         **final,
     }
@@ -101,46 +109,54 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def held_out(config: Config, sequences: int) -> Tensor:
-    """Sequences that no training saw, the same for every seed, [sequences, T + 1]."""
+    """Return sequences that no training saw, the same for every seed, [sequences, T + 1]."""
     return sample(sequences, config.T + 1, config.k, config.chains, _generator(HELD_OUT))
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """−ln p of the target at every position, in nats."""
+    """Return −ln p of the target at every position, in nats."""
     return -logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
 
 
 @torch.no_grad()
 def measures(config: Config, parameters: model.Parameters, tokens: Tensor) -> dict[str, Tensor]:
-    """At every position of the sequences [sequences, T + 1], [seeds, sequences, T]: the loss; the
-    divergence of the model from each strategy, KL(strategy || model), in nats; the attention of
-    layer 1 on the position before (`previous`) and of the last layer on what followed the query's
-    state before (`followers`), NaN where there is none."""
-    inputs, seeds = tokens[:, :-1], len(parameters["W_E"])
+    """Return measures of the model at every position of the sequences [sequences, T + 1], [seeds,
+    sequences, T] each.
+
+    loss       in nats
+    kl_…       the divergence of the model from each strategy, KL(strategy || model), in nats
+    previous   the attention of layer 1 on the position before, [seeds, sequences, T - 1]
+    followers  the attention of the last layer on what followed the query's state before; it is 0
+               where there is none, and scaled so that its mean is the one over the other positions
+    """
+    inputs = tokens[:, :-1]
+    seeds = len(parameters["W_E"])
     logits, maps = model.forward(parameters, inputs.expand(seeds, -1, -1))
-    log_p, strategies = logits.double().log_softmax(-1), predictions(inputs, config.k)
-    found = {"loss": cross_entropy(logits, tokens[:, 1:].expand(seeds, -1, -1))}
-    found |= {f"kl_{name}": (p * (p.log() - log_p)).sum(-1) for name, p in strategies.items()}
-    where = followers(inputs)
-    there = (where.any(-1) / where.any(-1).float().mean()).to(
-        maps[0]
-    )  # the mean is over positions that have any
-    found["followers"] = (maps[-1] * where).sum(-1) * there
-    found["previous"] = maps[0].diagonal(-1, -2, -1)
-    return found
+    log_p = logits.double().log_softmax(-1)  # (seeds, sequences, T, k)
+    values = {"loss": cross_entropy(logits, tokens[:, 1:].expand(seeds, -1, -1))}
+    for name, p in predictions(inputs, config.k).items():
+        values[f"kl_{name}"] = (p * (p.log() - log_p)).sum(-1)
+    is_follower = followers(inputs)  # (sequences, T, T)
+    has_any = is_follower.any(-1)
+    scale = (has_any / has_any.float().mean()).to(maps[0])
+    values["followers"] = (maps[-1] * is_follower).sum(-1) * scale
+    values["previous"] = maps[0].diagonal(-1, -2, -1)
+    return values
 
 
 def _evaluated(config: Config, parameters: model.Parameters) -> dict[str, np.ndarray]:
-    """What the trained model achieves on more sequences, and what there is to compare it with."""
+    """Return what the trained model achieves on more sequences, and what there is to compare it
+    with."""
     tokens = held_out(config, EVALUATED)
-    found = measures(config, parameters, tokens)
+    values = measures(config, parameters, tokens)
     strategies = predictions(tokens[:, :-1], config.k)
     losses = {name: cross_entropy(p.log(), tokens[:, 1:]) for name, p in strategies.items()}
-    where, t = followers(tokens[:, :-1]), torch.arange(1, config.T + 1)
-    even = (where.sum(-1) / t)[where.any(-1)].mean()
+    is_follower = followers(tokens[:, :-1])  # (sequences, T, T)
+    t = torch.arange(1, config.T + 1)
+    even = (is_follower.sum(-1) / t)[is_follower.any(-1)].mean()
     return {
-        **{f"evaluated/{name}": value.mean((1, 2)).numpy() for name, value in found.items()},
-        "evaluated/loss_at": found["loss"].mean(1).numpy(),
+        **{f"evaluated/{name}": value.mean((1, 2)).numpy() for name, value in values.items()},
+        "evaluated/loss_at": values["loss"].mean(1).numpy(),
         **{f"baseline/loss_{name}_at": value.mean(0).numpy() for name, value in losses.items()},
         "baseline/loss_chain": np.array([_of_the_chain(config)]),
         "baseline/even_followers": np.array([float(even)]),
@@ -149,31 +165,30 @@ def _evaluated(config: Config, parameters: model.Parameters) -> dict[str, np.nda
 
 
 def _of_the_chain(config: Config) -> float:
-    """The loss of who knows the chain, on the held-out sequences."""
+    """Return the loss of who knows the chain, on the held-out sequences, in nats."""
     generator = _generator(HELD_OUT)
     chains = draw_chains(EVALUATED, config.k, config.chains, generator)
     tokens = walk(chains, config.T + 1, generator)
-    return float(
-        -chains[torch.arange(EVALUATED)[:, None], tokens[:, :-1], tokens[:, 1:]].log().mean()
-    )
+    rows = torch.arange(EVALUATED)[:, None]
+    p = chains[rows, tokens[:, :-1], tokens[:, 1:]]  # (sequences, T)
+    return float(-p.log().mean())
 
 
 def _kept(state: loop.State) -> dict[str, np.ndarray]:
-    """Snapshots of the first seed, in a byte an entry, and its last parameters as they are; the
-    last parameters of the others."""
-    kept = state.snapshot_arrays(loop.spread(state.moving(*PATH)))
-    found = {"snapshot/step": kept["snapshot/step"]}
-    final = {f"final/{name}": array for name, array in phases.final(kept).items()}
+    """Return snapshots of the first seed, in a byte an entry, and its last parameters as they are;
+    the last parameters of the others."""
+    snapshots = state.snapshot_arrays(loop.spread(state.moving(*PATH)))  # (snapshots, seeds, …)
+    tensors = {"snapshot/step": snapshots["snapshot/step"]}
+    final = phases.final(snapshots)  # (seeds, …) each
     for name, array in final.items():
-        parameter = name.removeprefix("final/")
-        found[name] = array[0]
-        found |= compact(parameter, kept[f"snapshot/{parameter}"][:, 0])
+        tensors[f"final/{name}"] = array[0]
+        tensors |= compact(name, snapshots[f"snapshot/{name}"][:, 0])
     seeds = len(next(iter(final.values())))
     others = {
-        index + 1: {name: array[index] for name, array in final.items()}
+        index + 1: {f"final/{name}": array[index] for name, array in final.items()}
         for index in range(1, seeds)
     }
-    return {**found, **other_seeds(others)}
+    return {**tensors, **other_seeds(others)}
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:

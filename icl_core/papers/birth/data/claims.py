@@ -48,8 +48,8 @@ RANDOM = slower(
     id="random-triggers",
     text="Random triggers slow it down: with one random trigger it comes later than with one "
     "fixed, frequent one.",
-    quote="(ii) using only rare fixed triggers, and (iii) using random triggers instead of fixed "
-    "triggers",
+    quote=SLOWED + "(i) a smaller number of triggers K, (ii) using only rare fixed triggers, and "
+    "(iii) using random triggers instead of fixed triggers",
 )
 GLOBAL_FIRST = paper(
     id="global-first-everywhere",

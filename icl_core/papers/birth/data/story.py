@@ -20,9 +20,9 @@ FIRST = ("frequent", "random_5", "rare")  # in the order of the choices
 SHARES = (0.15, 0.75)  # of what stays right on other outputs
 
 TASK = Task(
-    "The model learns to continue “ab…a” with “b”, where “a” is a trigger, and which characters "
-    "often follow which. Six trainings differ only in their data: how many triggers, which ones, "
-    "and what follows them.",
+    "The model learns to continue “ab…a” with “b” where “a” is a trigger that has come before (a "
+    "prediction “in context”), and which characters often follow which. Six trainings differ only "
+    "in their triggers, how many and which, and what follows them.",
     EXAMPLE,
 )
 

@@ -175,16 +175,6 @@ def on_followers(readout: Readout) -> dict[str, tuple[float, float]]:
     return masses
 
 
-def copied_against(readout: Readout, task: Task, likelier: int) -> tuple[float, float]:
-    """Return how often the model says what the context tells where at least `likelier` characters
-    follow the query more often in the text, and its standard error."""
-    batch = readout.batch
-    follow = task.bigram[batch.inputs]  # (batch, T, N)
-    own = follow.gather(2, batch.targets[..., None])  # (batch, T, 1)
-    against = (follow > own).sum(2) >= likelier  # (batch, T)
-    return share(readout.right, batch.in_context & against)
-
-
 def on_bigrams(readout: Readout, task: Task) -> tuple[float, float]:
     """Return two shares of the errors in context: those that predict one of the query's TOP most
     frequent bigrams, and those that do so though the last layer puts most of its mass on what

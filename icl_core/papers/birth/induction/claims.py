@@ -132,6 +132,16 @@ RECALL = {
         ("W_K1_early", "W_K¹ early", " of early positions"),
     )
 }
+FAITHFUL = alone(
+    id="construction-is-faithful",
+    label="least recall of the three memories",
+    text="The constructed memories are those that training finds: each of the three matrices "
+    "stores at least half of the pairs that eq. 7 plants in it. The paper names no level.",
+    source="Section 4.2",
+    quote="we show in Section 5 that it is surprisingly faithful to the learned model",
+    at=ALL_LEARN,
+    at_least=0.5,
+)
 TOP_DOWN = alone(
     id="top-down",
     label="steps from W_O² to the earlier of W_K¹ early and W_K²",
@@ -203,9 +213,9 @@ TOGETHER = alone(
 EVEN_OUTPUT = alone(
     id="even-output-in-context",
     label="W_O²: standard deviation of stored readings over their mean",
-    text="Trained in context alone, without W_F, W_O² stores its pairs about evenly: with a "
-    "standard deviation of at most a third of the mean. Neither the caption nor the text says how "
-    "the model of Figure 7 was trained; beside W_F see the experiment on the data.",
+    text="Trained in context alone, without W_F, W_O² stores its pairs about evenly: on the first "
+    "seed with a standard deviation of at most a third of the mean. Neither the caption nor the "
+    "text says how the model of Figure 7 was trained; beside W_F see the experiment on the data.",
     source="Appendix E, Figure 7",
     quote="the diagonal for W_O² seems to be roughly uniform",
     at=ALL_LEARN,
@@ -236,7 +246,8 @@ SECOND_EASIER = either(
     kind="paper",
     text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets "
     "more of its pairs right than early W_K¹ does in the run where W_K² was frozen.",
-    quote="the second layer is learned before the first, in the sense that",
+    quote="the second layer is learned before the first, in the sense that W_K² is easier to learn "
+    "when W_K¹ is frozen compared to the reverse",
 )
 SECOND_EASIER_BY_FREQUENCY = either(
     id="W_K2-easier-by-frequency",
@@ -306,6 +317,7 @@ ALL = (
     NEAR_PERFECT,
     UNIFORM_START,
     UNIFORM_START_OF_THE_CODE,
+    FAITHFUL,
     TOP_DOWN,
     TOP_DOWN_BY_FREQUENCY,
     EARLY_FIRST,

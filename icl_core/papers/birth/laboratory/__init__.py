@@ -24,7 +24,8 @@ from icl_core.papers.birth.laboratory.story import CAPACITY, FORMS, LEARNED, STO
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many of the pairs one matrix recalls, and how many another has learned."""
+    """Return one sentence: how many of the pairs one matrix recalls, and how many another has
+    learned."""
     index = run.snapshot_at(view)
     stored = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     right = run["snapshot/right"][index]
@@ -36,16 +37,18 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: the sweeps, which take most of it, and three trainings."""
-    trained = 3 * (config.steps + 1) * 2 * config.N * config.d * (4 * config.d + 2 * config.N)
-    return config.seeds * (60 + trained / 1e9)
+    """Return the work in giga-operations: the sweeps, which take most of it, and three
+    trainings."""
+    trainings = 3 * (config.steps + 1) * 2 * config.N * config.d * (4 * config.d + 2 * config.N)
+    return config.seeds * (60 + trainings / 1e9)
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The steps at which half of the pairs, and all, are recalled."""
-    shares, steps = run["curve/recall"][0], run["curve/step"]
-    reached = {"half": shares >= 0.5, "all": shares >= 1.0}
-    return {name: float(steps[there.argmax()]) for name, there in reached.items() if there.any()}
+    """Return the first steps at which half of the pairs, and all, are recalled, where they are."""
+    shares = run["curve/recall"][0]
+    steps = run["curve/step"]
+    is_reached = {"half": shares >= 0.5, "all": shares >= 1.0}  # [steps] each
+    return {name: float(steps[is_at.argmax()]) for name, is_at in is_reached.items() if is_at.any()}
 
 
 SEED = ("seed_shown",)

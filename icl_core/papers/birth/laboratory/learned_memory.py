@@ -12,11 +12,10 @@ Pairs = Float[np.ndarray, "N"]
 class Learned(NamedTuple):
     """Over the steps, the first before training."""
 
-    strength: Float[
-        np.ndarray, "steps N"
-    ]  # a_ii of eq. 6, read off W; without layer norm and from zero only
+    # a_ii of eq. 6, read off W; without layer norm and from zero only
+    strength: Float[np.ndarray, "steps N"]
     reading: Float[np.ndarray, "steps N"]  # v_i^T W u_i
-    # Whether each pair is recalled, 0 or 1: of several largest the first counts, all alike none.
+    # whether each pair is recalled, 0 or 1: of several largest the first counts, all alike none.
     right: Float[np.ndarray, "steps N"]
     sure: Float[np.ndarray, "steps N"]  # the probability given to each pair's own output
 
@@ -24,8 +23,8 @@ class Learned(NamedTuple):
 def gradient(
     W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, norm: bool
 ) -> tuple[Float[np.ndarray, "d d"], Float[np.ndarray, "N N"]]:
-    """Of the expected loss with respect to W, eq. 5 or with layer norm eq. 38; and the predictions,
-    a row an input."""
+    """Return the gradient of the expected loss with respect to W, eq. 5 or with layer norm eq. 38;
+    and the predictions, a row an input."""
     answer = U @ W.T
     length = np.linalg.norm(answer, axis=1, keepdims=True) if norm else 1.0
     unit = answer / length
@@ -41,11 +40,15 @@ def gradient(
 def train(
     W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, rate: float, steps: int, norm: bool
 ) -> Learned:
-    """Full-batch gradient descent from W, float64."""
-    inputs, outputs = (
-        np.linalg.pinv(U),
-        np.linalg.pinv(V),
-    )  # strengths: outputs^T W inputs, if the pairs are independent
+    """Take full-batch gradient descent from W, float64, and return what it learns.
+
+    often  how often each pair comes up; their sum is 1
+    rate   the learning rate
+    norm   whether with layer norm
+    """
+    # strengths: outputs^T W inputs, if the pairs are independent; (d, N) each
+    inputs = np.linalg.pinv(U)
+    outputs = np.linalg.pinv(V)
     rows = []
     for _ in range(steps + 1):
         slope, p = gradient(W, U, V, often, norm)
@@ -58,33 +61,36 @@ def train(
 
 
 def one_step(often: Pairs, rate: float) -> Pairs:
-    """The strengths after a single step from zero: eq. 5 with all predictions 1 / N."""
+    """Return the strengths after a single step from zero: eq. 5 with all predictions 1 / N."""
     return rate * often * (1 - 1 / len(often))
 
 
 def without_cross_talk(often: Pairs, rate: float, step: int) -> Pairs:
-    """The strengths if all embeddings were orthonormal and steps small: the right logit's lead g
-    over the others solves (exp(g) - 1) / (N - 1) + g = rate p t N / (N - 1), and is shared among a
-    pair's N strengths."""
-    N, grown = len(often), rate * often * step * len(often) / (len(often) - 1)
-    low, high = np.zeros(N), grown.copy()
-    for _ in range(60):
+    """Return the strengths if all embeddings were orthonormal and steps small: the right logit's
+    lead g over the others solves (exp(g) - 1) / (N - 1) + g = rate p t N / (N - 1), and is shared
+    among a pair's N strengths."""
+    N = len(often)
+    growth = rate * often * step * N / (N - 1)
+    low = np.zeros(N)
+    high = growth.copy()
+    for _ in range(60):  # by bisection
         g = (low + high) / 2
-        above = np.expm1(np.minimum(g, 700)) / (N - 1) + g > grown
-        low, high = np.where(above, low, g), np.where(above, g, high)
+        is_above = np.expm1(np.minimum(g, 700)) / (N - 1) + g > growth
+        low = np.where(is_above, low, g)
+        high = np.where(is_above, g, high)
     return (low + high) / 2 * (N - 1) / N
 
 
 def half_at(often: Pairs, rate: float) -> Pairs:
-    """The step at which each output is given probability one half, if there were no cross-talk: the
-    lead is then ln (N − 1)."""
+    """Return the step at which each output is given probability one half, if there were no
+    cross-talk: the lead is then ln (N − 1)."""
     N = len(often)
     return ((N - 2) / (N - 1) + np.log(N - 1)) * (N - 1) / N / (rate * often)
 
 
 def learned_at(sure: Float[np.ndarray, "steps N"]) -> Pairs:
-    """The step from which on each pair's own output is given at least one half, to the end; NaN if
-    it is less in the end."""
-    wrong = sure < 0.5
-    last = len(sure) - wrong[::-1].argmax(0)  # the step after the last at which it is less
-    return np.where(wrong[-1], np.nan, np.where(wrong.any(0), last, 0)).astype(float)
+    """Return the step from which on each pair's own output is given at least one half, to the end;
+    NaN if it is less in the end."""
+    is_less = sure < 0.5
+    first = len(sure) - is_less[::-1].argmax(0)  # the step after the last at which it is less
+    return np.where(is_less[-1], np.nan, np.where(is_less.any(0), first, 0)).astype(float)

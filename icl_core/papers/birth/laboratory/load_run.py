@@ -15,49 +15,58 @@ HALF = 0.5
 
 
 def at(run: Run, name: str, **where: float) -> np.ndarray:
-    """What is measured at given places of its axes, [seeds, …] with the axes that are left, in
-    their order."""
-    kind, _, last = name.partition("/")
+    """Return a tensor of the sweeps at given places of its axes, [seeds, …] with the other axes in
+    their order.
+
+    where  values on axes, by the axis's name, as in AXES; of a value between two the nearer
+    """
+    kind, _, part = name.partition("/")
     index: list[slice | int] = [slice(None)]
-    for axis in AXES.get(last) or AXES[kind]:
+    for axis in AXES.get(part) or AXES[kind]:
         index.append(place(run, axis, where[axis]) if axis in where else slice(None))
     return run[name][tuple(index)]
 
 
 def place(run: Run, axis: str, value: float) -> int:
-    """Where on an axis a value stands, or the one nearest to it."""
+    """Return the index on an axis of a value, or of the one nearest to it."""
     return int(np.abs(run[f"axis/{axis}"] - value).argmin())
 
 
 def halves(run: Run, seed: int | None = None) -> np.ndarray:
-    """The number of pairs at which half of them are recalled by one matrix, [widths]; between two
-    numbers on the line through them, over the logarithm; NaN where it is beyond the numbers tried.
+    """Return the number of pairs at which half of them are recalled by one matrix, [widths]; of the
+    mean over seeds if `seed` is None. Between two numbers it is on the line through them, over the
+    logarithm; it is NaN beyond the numbers tried.
     """
     shares = run["capacity/equal"].mean(0) if seed is None else run["capacity/equal"][seed]
     log = np.log(run["axis/capacity"])
-    found = np.array([first_crossing(log, -row, -HALF) for row in shares])
-    return np.where(np.isfinite(found) & (found > log[0]), np.exp(found), np.nan)
+    crossings = np.array([first_crossing(log, -row, -HALF) for row in shares])  # (widths,)
+    return np.where(np.isfinite(crossings) & (crossings > log[0]), np.exp(crossings), np.nan)
 
 
 def growth(run: Run, seed: int) -> float:
-    """The power of the width with which that number grows, over the widths from 64."""
-    wide = run["axis/width"] >= 64
-    return float(np.polyfit(np.log(run["axis/width"][wide]), np.log(halves(run, seed)[wide]), 1)[0])
+    """Return the power of the width with which the number of `halves` grows, over the widths from
+    64."""
+    is_wide = run["axis/width"] >= 64
+    log_widths = np.log(run["axis/width"][is_wide])
+    log_counts = np.log(halves(run, seed)[is_wide])
+    return float(np.polyfit(log_widths, log_counts, 1)[0])
 
 
 def waiting(run: Run) -> np.ndarray:
-    """The power of its frequency with which a pair's time to be learned grows, [seeds]: of all that
-    are learned, NaN where these are too few."""
-    found = []
+    """Return the power of its frequency with which a pair's time to be learned grows, [seeds]: of
+    all that are learned, NaN where these are too few."""
+    powers = []
     for steps in run["learned/first"]:
-        late = np.isfinite(steps) & (steps > 0)
-        log = np.log(run["learned/often"][late]), np.log(steps[late])
-        found.append(np.polyfit(*log, 1)[0] if late.sum() >= 8 else np.nan)
-    return np.array(found)
+        is_learned = np.isfinite(steps) & (steps > 0)
+        log_often = np.log(run["learned/often"][is_learned])
+        log_steps = np.log(steps[is_learned])
+        powers.append(np.polyfit(log_often, log_steps, 1)[0] if len(log_steps) >= 8 else np.nan)
+    return np.array(powers)
 
 
 def off_theory(run: Run) -> float:
-    """The root mean square difference of simulation and theory, pairs stored alike, over widths
-    from 32."""
-    wide = run["axis/width"] >= 32
-    return float(np.sqrt(np.mean((run["capacity/equal"].mean(0) - run["theory/equal"])[wide] ** 2)))
+    """Return the root mean square difference of simulation and theory, pairs stored alike, over
+    widths from 32."""
+    is_wide = run["axis/width"] >= 32
+    difference = run["capacity/equal"].mean(0) - run["theory/equal"]  # (widths, pairs)
+    return float(np.sqrt(np.mean(difference[is_wide] ** 2)))

@@ -12,22 +12,21 @@ WHICH = ("N", "d", "exponent")  # the memory that is learned
 
 
 def measure(run: Run) -> list[Metric]:
-    """What this run can bear out of all claims. What is simulated for all widths does not depend on
-    the memory that is learned, so runs that differ in that alone tell it once."""
-    learned, single = _learned(run), {claims.ONE_STEP: off_one_step(run)}
+    """Return the measured claims that this run can bear out. What is simulated for all widths does
+    not depend on the memory that is learned, so runs that differ in that alone tell it once."""
+    over_seeds = _learned(run)  # [seeds] each
+    single = {claims.ONE_STEP: off_one_step(run)}
     if all(getattr(run.config, name) == getattr(CLASSROOM, name) for name in WHICH):
-        learned |= {**_vectors(run), **_capacity(run), **_forms(run)}
+        over_seeds |= {**_vectors(run), **_capacity(run), **_forms(run)}
         single |= {claims.THEORY: off_theory(run)}
-    values = {claim: learned[claim] for claim in claims.ALL if claim in learned}
-    return [
-        *(_metric(*each) for each in values.items()),
-        *(Metric(*each) for each in single.items()),
-    ]
+    metrics = [_metric(claim, over_seeds[claim]) for claim in claims.ALL if claim in over_seeds]
+    return [*metrics, *(Metric(claim, value) for claim, value in single.items())]
 
 
 def _metric(claim: Claim, values: np.ndarray) -> Metric:
-    known = values[np.isfinite(values)]
-    return Metric.over_seeds(claim, known) if len(known) else Metric(claim, None)
+    """Return the claim measured over the seeds whose value is finite."""
+    finite = values[np.isfinite(values)]
+    return Metric.over_seeds(claim, finite) if len(finite) else Metric(claim, None)
 
 
 def _vectors(run: Run) -> dict[Claim, np.ndarray]:
@@ -42,7 +41,8 @@ def _vectors(run: Run) -> dict[Claim, np.ndarray]:
 
 
 def _farthest(values: np.ndarray) -> np.ndarray:
-    """At the width where the mean over seeds is farthest from 1: [seeds, widths] to [seeds]."""
+    """Return the values at the width where their mean over seeds is farthest from 1: [seeds,
+    widths] to [seeds]."""
     return values[:, np.abs(values.mean(0) - 1).argmax()]
 
 
@@ -81,7 +81,7 @@ def _learned(run: Run) -> dict[Claim, np.ndarray]:
 
 
 def off_one_step(run: Run) -> float:
-    """The largest difference of a strength after one step from the formula, over pairs
-    and seeds."""
-    wanted = one_step(run["learned/often"], run.config.learning_rate)
-    return float(np.abs(run["learned/one_step"] - wanted).max())
+    """Return the largest difference of a strength after one step from the formula, over pairs and
+    seeds."""
+    strengths = one_step(run["learned/often"], run.config.learning_rate)
+    return float(np.abs(run["learned/one_step"] - strengths).max())

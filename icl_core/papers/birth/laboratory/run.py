@@ -1,4 +1,4 @@
-"""Simulates memories of random pairs in all forms, and learns one by gradient descent."""
+"""Simulate memories of random pairs in all forms, and learn one by gradient descent."""
 
 from collections.abc import Sequence
 
@@ -14,39 +14,45 @@ NEAR = ("independent", "remapped", "other")
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`near/*` [seeds, widths]; `capacity/*` [seeds, widths, pairs] and by theory `theory/*`
-    [widths, pairs]; `form/*` [seeds, widths, …] (see `sweeps.forms`, `sweeps.sets`); `curve/*`
-    [seeds, steps] and `learned/*` [seeds, N] of the learned memory, `snapshot/*` of its first seed
-    and of the others as `seed/<number>/snapshot/*`;
-    `axis/*`, what the axes of these are."""
+    """Simulate and learn for every seed. Return:
+
+    near/…      [seeds, widths]
+    capacity/…  [seeds, widths, pairs], and by theory `theory/…` [widths, pairs]
+    form/…      [seeds, widths, …], see `sweeps.forms` and `sweeps.sets`
+    curve/…     [seeds, steps] of the learned memory, and `learned/…` [seeds, N]
+    snapshot/…  of its first seed; of the others seed/<number>/snapshot/…
+    axis/…      what the axes of these are
+
+    Raises `Cancelled`.
+    """
     seeds = [(config.seed + index) % 100 for index in range(config.seeds)]
     progress.enter("random vectors")
-    found = {
-        f"near/{name}": each
-        for name, each in _stacked([sweeps.inner_products(seed) for seed in seeds]).items()
-    }
-    for name, of in {
+    near = _stacked([sweeps.inner_products(seed) for seed in seeds])
+    tensors = {f"near/{name}": array for name, array in near.items()}
+    sweep_by_kind = {
         "capacity": lambda d, seed: sweeps.capacity(d, config.exponent, seed),
         "form": _forms,
-    }.items():
+    }
+    for kind, sweep in sweep_by_kind.items():
         rows = []
         for index, seed in enumerate(seeds):
-            progress.enter(f"{name}, seed {index + 1} of {len(seeds)}")
-            rows.append(_stacked([of(d, seed) for d in sweeps.WIDTHS]))
-        found |= {f"{name}/{each}": array for each, array in _stacked(rows).items()}
+            progress.enter(f"{kind}, seed {index + 1} of {len(seeds)}")
+            rows.append(_stacked([sweep(d, seed) for d in sweeps.WIDTHS]))
+        tensors |= {f"{kind}/{name}": array for name, array in _stacked(rows).items()}
     progress.enter("theory")
     theory = _stacked([sweeps.expected(d, config.exponent) for d in sweeps.WIDTHS])
     progress.enter("the learned memory")
     return {
-        **found,
-        **{f"theory/{name}": each for name, each in theory.items()},
+        **tensors,
+        **{f"theory/{name}": array for name, array in theory.items()},
         **_learned(config, seeds),
         **_axes(),
     }
 
 
 def _stacked(rows: Sequence[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    return {name: np.stack([each[name] for each in rows]).astype(np.float32) for name in rows[0]}
+    """Return the arrays of all rows by name, each [rows, …], float32."""
+    return {name: np.stack([row[name] for row in rows]).astype(np.float32) for name in rows[0]}
 
 
 def _forms(d: int, seed: int) -> dict[str, np.ndarray]:
@@ -54,7 +60,7 @@ def _forms(d: int, seed: int) -> dict[str, np.ndarray]:
 
 
 def _axes() -> dict[str, np.ndarray]:
-    whole = {
+    values_by_axis = {
         "near": sweeps.SPREAD_WIDTHS,
         "width": sweeps.WIDTHS,
         "capacity": sweeps.CAPACITY,
@@ -63,9 +69,9 @@ def _axes() -> dict[str, np.ndarray]:
         "taken": range(HEADS),
         "members": sweeps.SETS,
     }
-    found = {f"axis/{name}": np.array(values, np.int32) for name, values in whole.items()}
+    axes = {f"axis/{name}": np.array(row, np.int32) for name, row in values_by_axis.items()}
     return {
-        **found,
+        **axes,
         "axis/threshold": sweeps.THRESHOLDS,
         "axis/bin": sweeps.BINS,
         "names/near": names(NEAR),
@@ -73,51 +79,52 @@ def _axes() -> dict[str, np.ndarray]:
 
 
 def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
+    """Return the tensors of the memory that is learned from zero, and the ratios of those learned
+    from a random W, without layer norm and with it."""
     often = vectors.zipf(config.N, config.exponent)
-    rows, memories = [], []
+    rows = []
+    memories = []
     for seed in seeds:
-        U, V = (each.astype(float) for each in vectors.pairs(config.N, config.d, seed))
-        start = vectors.gaussian(
-            (config.d, config.d), config.d, seed, config.d, vectors.MAPS
-        ).astype(float)
+        U, V = (matrix.astype(float) for matrix in vectors.pairs(config.N, config.d, seed))
+        start = vectors.gaussian((config.d, config.d), config.d, seed, config.d, vectors.MAPS)
+        start = start.astype(float)
         zero = np.zeros_like(start)
-        given = (U, V, often, config.learning_rate, config.steps)
-        made = learned_memory.train(zero, *given, norm=False)
-        beside = {
-            f"ratio_{name}": ratio(learned_memory.train(start, *given, norm=norm).reading)
-            for name, norm in (("plain", False), ("norm", True))
-        }
-        memories.append(made)
+        inputs = (U, V, often, config.learning_rate, config.steps)
+        memory = learned_memory.train(zero, *inputs, norm=False)
+        plain = learned_memory.train(start, *inputs, norm=False)
+        normed = learned_memory.train(start, *inputs, norm=True)
+        memories.append(memory)
         rows.append(
             {
-                "curve/recall": made.right.mean(1),
-                "curve/asked": made.right @ often,
-                **{f"curve/{name}": each for name, each in beside.items()},
-                "learned/first": learned_memory.learned_at(made.sure),
-                "learned/one_step": made.strength[1],
+                "curve/recall": memory.right.mean(1),
+                "curve/asked": memory.right @ often,
+                "curve/ratio_plain": ratio(plain.reading),
+                "curve/ratio_norm": ratio(normed.reading),
+                "learned/first": learned_memory.learned_at(memory.sure),
+                "learned/one_step": memory.strength[1],
             }
         )
     first = memories[0]
     steps = np.arange(config.steps + 1)
     at = np.array(loop.spread([first.right.mean(1), first.strength.mean(1)]))
-    kept = [
-        {"snapshot/strength": each.strength[at], "snapshot/right": each.right[at]}
-        for each in memories
+    snapshots = [
+        {"snapshot/strength": memory.strength[at], "snapshot/right": memory.right[at]}
+        for memory in memories
     ]
-    others = dict(enumerate(({**each, "snapshot/step": at} for each in kept[1:]), 2))
+    others = [{**snapshot, "snapshot/step": at} for snapshot in snapshots[1:]]
     return {
         **_stacked(rows),
-        **{name: each.astype(np.float32) for name, each in kept[0].items()},
+        **{name: array.astype(np.float32) for name, array in snapshots[0].items()},
         "snapshot/step": at.astype(np.float32),
-        **other_seeds(others),
+        **other_seeds(dict(enumerate(others, 2))),
         "learned/often": often,
         "curve/step": steps,
     }
 
 
 def ratio(reading: np.ndarray) -> np.ndarray:
-    """The mean reading of the most frequent quarter of the pairs over that of the rarest quarter,
-    [steps]; where the rare ones read nothing yet, NaN."""
+    """Return the mean reading of the most frequent quarter of the pairs over that of the rarest
+    quarter, [steps]; where the rare ones read nothing yet, NaN."""
     quarter = max(1, reading.shape[1] // 4)
     rare = reading[:, -quarter:].mean(1)
     return np.where(rare > 0, reading[:, :quarter].mean(1) / np.where(rare > 0, rare, 1), np.nan)

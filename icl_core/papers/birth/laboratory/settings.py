@@ -6,7 +6,10 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider
 from icl_core.contract.seeds import HELD, seed_shown_knob
 
-LEARNED, FREQUENCIES, REPEATS = "the learned memory", "frequencies", "repetition"
+# the groups of settings
+LEARNED = "the learned memory"
+FREQUENCIES = "frequencies"
+REPEATS = "repetition"
 FORMS = {"full": "one matrix W", "norm": "W, layer norm", "factorised": "U V", "mlp": "MLP"}
 HEADS = 8
 
@@ -35,7 +38,8 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Strengths can be read off a matrix only if its pairs are linearly independent."""
+        """Refuse more pairs than dimensions: strengths can be read off a matrix only if its pairs
+        are linearly independent."""
         if self.d < self.N:
             raise BadSetting(
                 f"N must be at most d = {self.d}, so that strengths can be read off W, got {self.N}"

@@ -8,14 +8,14 @@ from icl_core.contract.story import HEADLINE, LAST, MARKS, Beat, Example, Questi
 from icl_core.papers.birth.laboratory.load_run import at, halves, place, waiting
 from icl_core.papers.birth.laboratory.settings import HEADS, View
 
-VECTORS, CAPACITY, FORMS, LEARNED = (
-    "Random vectors",
-    "Capacity",
-    "Other forms",
-    "Learned memory",
-)  # the drawers
+# the drawers
+VECTORS = "Random vectors"
+CAPACITY = "Capacity"
+FORMS = "Other forms"
+LEARNED = "Learned memory"
 MANY = 512  # pairs, which 64 dimensions cannot hold
-WIDTH, PAIRS = View().width, View().pairs
+WIDTH = View().width
+PAIRS = View().pairs
 
 TASK = Task(
     "A memory stores pairs of random vectors, u and v, as a matrix W: the sum of their outer "
@@ -53,7 +53,8 @@ def _half(run: Run) -> float:
 
 
 def _many(run: Run, view: View) -> int:
-    """Whether half are recalled of about d pairs, 0, some d pairs, 1, or about d², 2."""
+    """Return the index of the choice that says of how many pairs half are recalled: about d, some
+    multiple of d, about d²."""
     return int(np.digitize(_half(run), (2 * WIDTH, WIDTH**2 / 2)))
 
 
@@ -69,9 +70,9 @@ def _recalled(run: Run, pairs: int) -> float:
 
 
 def _mixed(run: Run, view: View) -> str:
-    now = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
+    share = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     return (
-        f"Of {view.pairs:,} pairs {now:.0%} are recalled. No pair is deleted: each still reads "
+        f"Of {view.pairs:,} pairs {share:.0%} are recalled. No pair is deleted: each still reads "
         "about 1, but some other output reads more."
     )
 
@@ -81,29 +82,31 @@ def _heads(run: Run, name: str) -> float:
 
 
 def _better(run: Run, view: View) -> int:
-    gained = _heads(run, "shared") - _heads(run, "split")
-    return 2 if abs(gained) < 0.05 else int(gained < 0)
+    """Return the index of the choice that recalls more: every head stores all pairs, each stores a
+    share, both alike."""
+    gain = _heads(run, "shared") - _heads(run, "split")
+    return 2 if abs(gain) < 0.05 else int(gain < 0)
 
 
 def _both_ways(run: Run, view: View) -> str:
-    all_pairs, own = _heads(run, "shared"), _heads(run, "split")
+    shared = _heads(run, "shared")
+    split = _heads(run, "split")
     return (
-        f"{all_pairs:.0%} are recalled if every head stores all, {own:.0%} if each stores an "
-        "eighth."
+        f"{shared:.0%} are recalled if every head stores all, {split:.0%} if each stores an eighth."
     )
 
 
 def _missed(run: Run, view: View) -> str:
-    left = float(at(run, "form/shared", width=128, pairs=64, taken=HEADS // 2).mean())
+    share = float(at(run, "form/shared", width=128, pairs=64, taken=HEADS // 2).mean())
     return (
-        f"With half of the heads gone {left:.0%} are still recalled. So it is hard to say which "
+        f"With half of the heads gone {share:.0%} are still recalled. So it is hard to say which "
         "head of a trained model knows what."
     )
 
 
 def _late(run: Run, view: View) -> int:
-    """How much later a pair is learned that is half as frequent: as soon, twice as late, four times
-    as late."""
+    """Return the index of the choice that says how much later a pair is learned that is half as
+    frequent: as soon, twice as late, four times as late."""
     return int(np.digitize(2.0 ** -float(np.nanmean(waiting(run))), (1.5, 3.0)))
 
 
@@ -115,9 +118,9 @@ def _later(run: Run, view: View) -> str:
 
 
 def _middle(run: Run) -> float | None:
-    """The step at which half of the pairs are recalled."""
-    passed = np.flatnonzero(run["curve/recall"][0] >= 0.5)
-    return float(run["curve/step"][passed[0]]) if len(passed) else None
+    """Return the first step at which half of the pairs are recalled, None if there is none."""
+    indices = np.flatnonzero(run["curve/recall"][0] >= 0.5)
+    return float(run["curve/step"][indices[0]]) if len(indices) else None
 
 
 def _norm(run: Run, view: View) -> str:

@@ -1,6 +1,7 @@
 """What memories recall, over widths, numbers of pairs and forms. Every pair that is asked for is
 one of the stored."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -16,91 +17,96 @@ SPREAD_WIDTHS = (16, 32, 64, 128, 256, 512)  # at which inner products are taken
 SPREAD = 1024  # vectors of which inner products are taken
 CAPACITY = tuple(2**power for power in range(2, 14))  # numbers of pairs, of one matrix
 PAIRS = CAPACITY[:9]  # and of all forms
-RANKS = WIDTHS[0] // 4, WIDTHS[0] // 2, *WIDTHS
+RANKS = (WIDTHS[0] // 4, WIDTHS[0] // 2, *WIDTHS)
 SPREAD_OUT = ("independent", "remapped", "itself")  # of which all are kept, counted in BINS
 BINS = np.linspace(-1, 1.5, 81)
 ASKED = 256  # pairs of a memory that are asked for, at most
 MLP_THRESHOLD = 0.5  # of the MLP that stores pairs
-TOKENS, ANSWERS, SETS = 12, 8, (1, 2, 3)  # of the sets: vectors, outputs that sets share, members
+TOKENS = 12  # vectors of which sets are made
+ANSWERS = 8  # outputs that sets share
+SETS = (1, 2, 3)  # numbers of members
 THRESHOLDS = np.arange(25) / 20
 Rows = dict[str, np.ndarray]
 
 
 def inner_products(seed: int) -> Rows:
-    """Of random vectors, [widths]: the root mean square of inner products, the mean of norms,
-    within what range 95% of the inner products of two vectors lie; and of some `share_…` [widths,
-    bins], how they are spread."""
-    found = [vectors.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]
-    root = {
-        name: [np.sqrt(np.mean(each[name] ** 2)) for each in found]
-        for name in found[0]
-        if "norm" not in name
-    }
-    mean = {name: [each[name].mean() for each in found] for name in found[0] if "norm" in name}
-    within = {"within": [np.quantile(np.abs(each["independent"]), 0.95) for each in found]}
-    for each in found:
-        each["itself"] = each["norm"] ** 2
-    share = {
-        f"share_{name}": [np.histogram(each[name], BINS)[0] / SPREAD for each in found]
-        for name in SPREAD_OUT
-    }
-    return {name: np.array(column) for name, column in {**root, **mean, **within, **share}.items()}
+    """Return statistics of random vectors, [widths] by name: the root mean square of inner
+    products, the mean of norms, `within` what range 95% of the inner products of two vectors lie;
+    and of some `share_…` [widths, bins], how they are spread."""
+    samples = [vectors.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]  # [SPREAD] each, by name
+    columns = {}
+    for name in samples[0]:
+        if "norm" not in name:
+            columns[name] = [np.sqrt(np.mean(sample[name] ** 2)) for sample in samples]
+    for name in samples[0]:
+        if "norm" in name:
+            columns[name] = [sample[name].mean() for sample in samples]
+    columns["within"] = [np.quantile(np.abs(sample["independent"]), 0.95) for sample in samples]
+    for sample in samples:
+        sample["itself"] = sample["norm"] ** 2
+    for name in SPREAD_OUT:
+        counts = [np.histogram(sample[name], BINS)[0] for sample in samples]  # (bins,) each
+        columns[f"share_{name}"] = [row / SPREAD for row in counts]
+    return {name: np.array(column) for name, column in columns.items()}
 
 
 def asked_of(count: int) -> np.ndarray:
-    """Which of so many pairs are asked for, evenly among the ranks."""
+    """Return the indices of the pairs that are asked for, of `count` pairs, evenly among the
+    ranks."""
     return np.linspace(0, count - 1, min(count, ASKED)).round().astype(int)
 
 
 def capacity(d: int, exponent: float, seed: int) -> Rows:
-    """Shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored by Zipf's
-    frequencies, of all pairs, `zipf`, and of the pairs as they come up, `asked`."""
+    """Return the shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored
+    by Zipf's frequencies, of all pairs, `zipf`, and of the pairs as they come up, `asked`."""
     U, V = vectors.pairs(CAPACITY[-1], d, seed)
-    draw, rows = np.random.default_rng((seed, d, 9)), []
+    draw = np.random.default_rng((seed, d, 9))
+    rows = []
     for count in CAPACITY:
-        parts = [
-            slice(first, first + count) for first in range(0, max(count, ASKED), count)
-        ]  # of few pairs, several
-        rows.append(np.mean([_shares(U[part], V[part], exponent, draw) for part in parts], 0))
+        # several memories of few pairs, one of many
+        parts = [slice(first, first + count) for first in range(0, max(count, ASKED), count)]
+        shares = [_shares(U[part], V[part], exponent, draw) for part in parts]
+        rows.append(np.mean(shares, 0))  # (memories, 3) to (3,)
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 
 def _shares(
     U: np.ndarray, V: np.ndarray, exponent: float, draw: np.random.Generator
 ) -> list[float]:
-    """The three shares of `capacity`, of one memory of each kind."""
-    often, asked = vectors.zipf(len(U), exponent), asked_of(len(U))
-    met = draw.choice(len(U), len(asked), p=often)
-    alike, strong = memory.full(U, V), memory.full(U, V, (often / often[0]).astype(np.float32))
-    which = ((alike, asked), (strong, asked), (strong, met))
-    return [float(memory.right(U[each] @ W.T, V, each).mean()) for W, each in which]
+    """Return the three shares of `capacity`, of one memory of each kind."""
+    often = vectors.zipf(len(U), exponent)
+    asked = asked_of(len(U))
+    drawn = draw.choice(len(U), len(asked), p=often)  # as the pairs come up
+    equal = memory.full(U, V)
+    by_frequency = memory.full(U, V, (often / often[0]).astype(np.float32))
+
+    def share(W: np.ndarray, pairs: np.ndarray) -> float:
+        return float(memory.right(U[pairs] @ W.T, V, pairs).mean())
+
+    return [share(equal, asked), share(by_frequency, asked), share(by_frequency, drawn)]
 
 
 def expected(d: int, exponent: float) -> Rows:
-    """The same by theory, [pairs]."""
+    """Return the shares of `capacity` by theory, [pairs]."""
     rows = []
     for count in CAPACITY:
         strengths = np.arange(1, count + 1) ** -exponent
         by_rank = recalled(d, strengths)
-        rows.append(
-            [
-                recalled(d, np.ones(count)).mean(),
-                by_rank.mean(),
-                by_rank @ vectors.zipf(count, exponent),
-            ]
-        )
+        equal = recalled(d, np.ones(count)).mean()
+        rows.append([equal, by_rank.mean(), by_rank @ vectors.zipf(count, exponent)])
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 
 def forms(d: int, seed: int) -> Rows:
-    """Shares of equally strong pairs that other forms recall: `factorised` and `best`, the nearest
-    matrix of a rank, [pairs, ranks], NaN beyond the width; `mlp` [pairs]; `shared` and `split`
-    [pairs, heads taken away]."""
-    found = [_forms_of(count, d, seed) for count in PAIRS]
-    return {name: np.array([each[name] for each in found]) for name in found[0]}
+    """Return the shares of equally strong pairs that other forms recall: `factorised` and `best`,
+    the nearest matrix of a rank, [pairs, ranks], NaN beyond the width; `mlp` [pairs]; `shared` and
+    `split` [pairs, heads taken away]."""
+    rows = [_forms_of(count, d, seed) for count in PAIRS]
+    return {name: np.array([row[name] for row in rows]) for name in rows[0]}
 
 
 def _forms_of(count: int, d: int, seed: int) -> dict[str, Any]:
+    """Return the shares of `forms` for one number of pairs."""
     U, V = vectors.pairs(count, d, seed)
     asked = asked_of(count)
     x = U[asked]
@@ -108,45 +114,55 @@ def _forms_of(count: int, d: int, seed: int) -> dict[str, Any]:
     def share(answers: np.ndarray) -> float:
         return float(memory.right(answers, V, asked).mean())
 
-    def by_rank(factors) -> list[float]:
-        parts = (factors(rank) if rank <= d else None for rank in RANKS)
-        return [np.nan if part is None else share(x @ part[1].T @ part[0].T) for part in parts]
+    def by_rank(factors: Callable[[int], memory.Factors]) -> list[float]:
+        shares = []
+        for rank in RANKS:
+            if rank > d:
+                shares.append(np.nan)
+                continue
+            A, B = factors(rank)
+            shares.append(share(x @ B.T @ A.T))
+        return shares
+
+    def by_taken(heads: list[memory.Factors]) -> list[float]:
+        answers = memory.answers_of_heads(heads, x)  # (heads, asked, d)
+        return [share(answers[taken:].sum(0)) for taken in range(HEADS)]
 
     left, right = memory.best_factors(memory.full(U, V))
-    made = {"shared": memory.shared_heads, "split": memory.split_heads}
-    answers = {
-        name: memory.answers_of_heads(make(U, V, HEADS, seed), x) for name, make in made.items()
-    }
     return {
         "factorised": by_rank(lambda rank: memory.factorised(U, V, rank, seed)),
         "best": by_rank(lambda rank: (left[:, :rank], right[:rank])),
         "mlp": share(memory.mlp(x, U, V, MLP_THRESHOLD)),
-        **{
-            name: [share(each[gone:].sum(0)) for gone in range(HEADS)]
-            for name, each in answers.items()
-        },
+        "shared": by_taken(memory.shared_heads(U, V, HEADS, seed)),
+        "split": by_taken(memory.split_heads(U, V, HEADS, seed)),
     }
 
 
 def sets_of(
     members: int, d: int, seed: int
 ) -> tuple[Float[np.ndarray, "sets d"], Float[np.ndarray, "answers d"], np.ndarray]:
-    """All sets of so many of the tokens as the sum of their vectors, to about length 1; the
-    outputs; which of these is each set's, drawn at random and equally often."""
+    """Return all sets of `members` of the tokens as the sum of their vectors, to about length 1;
+    the outputs; which of these is each set's, drawn at random and equally often."""
     tokens, V = vectors.pairs(TOKENS, d, seed)
-    every = list(combinations(range(TOKENS), members))
-    keys = np.array([tokens[list(each)].sum(0) for each in every]) / np.float32(np.sqrt(members))
-    order = np.random.default_rng((seed, members)).permutation(len(every))
+    subsets = list(combinations(range(TOKENS), members))
+    sums = np.array([tokens[list(subset)].sum(0) for subset in subsets])  # (sets, d)
+    keys = sums / np.float32(np.sqrt(members))
+    order = np.random.default_rng((seed, members)).permutation(len(subsets))
     return keys, V[:ANSWERS], order % ANSWERS
 
 
 def sets(d: int, seed: int) -> Rows:
-    """Shares of sets recalled: `linear`, by a matrix, [members], and `sets`, by an MLP, [members,
-    thresholds]."""
-    found = {"linear": [], "sets": []}
+    """Return the shares of sets recalled: `linear`, by a matrix, [members], and `sets`, by an MLP,
+    [members, thresholds]."""
+    by_matrix = []
+    by_mlp = []
     for members in SETS:
-        keys, V, which = sets_of(members, d, seed)
-        found["linear"].append(memory.right(keys @ memory.full(keys, V[which]).T, V, which).mean())
-        answers = (memory.mlp(keys, keys, V[which], threshold) for threshold in THRESHOLDS)
-        found["sets"].append([memory.right(each, V, which).mean() for each in answers])
-    return {name: np.array(rows) for name, rows in found.items()}
+        keys, V, indices = sets_of(members, d, seed)
+        answers = keys @ memory.full(keys, V[indices]).T  # (sets, d)
+        by_matrix.append(memory.right(answers, V, indices).mean())
+        shares = []
+        for threshold in THRESHOLDS:
+            answers = memory.mlp(keys, keys, V[indices], threshold)
+            shares.append(memory.right(answers, V, indices).mean())
+        by_mlp.append(shares)
+    return {"linear": np.array(by_matrix), "sets": np.array(by_mlp)}

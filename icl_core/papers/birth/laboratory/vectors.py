@@ -10,26 +10,30 @@ import math
 import numpy as np
 from jaxtyping import Float
 
-INPUTS, OUTPUTS, MAPS, STARTS = 1, 2, 3, 4  # what is drawn, each with random numbers of its own
+# what is drawn, each with random numbers of its own
+INPUTS = 1
+OUTPUTS = 2
+MAPS = 3
+STARTS = 4
 AT_ONCE = 64  # vectors that share one random matrix
 
 
 def gaussian(shape: tuple[int, ...], d: int, *which: int) -> np.ndarray:
-    """Gaussian numbers of variance 1 / d; `which` seeds them."""
-    return np.random.default_rng(which).standard_normal(shape, np.float32) / np.float32(
-        math.sqrt(d)
-    )
+    """Return Gaussian numbers of variance 1 / d, float32; `which` seeds them."""
+    numbers = np.random.default_rng(which).standard_normal(shape, np.float32)
+    return numbers / np.float32(math.sqrt(d))
 
 
 def pairs(
     count: int, d: int, seed: int
 ) -> tuple[Float[np.ndarray, "P d"], Float[np.ndarray, "P d"]]:
-    """Inputs u_i and outputs v_i of so many pairs, entries N(0, 1/d)."""
+    """Return inputs u_i and outputs v_i of `count` pairs, entries N(0, 1/d)."""
     return gaussian((count, d), d, seed, d, INPUTS), gaussian((count, d), d, seed, d, OUTPUTS)
 
 
 def near(count: int, d: int, seed: int) -> dict[str, Float[np.ndarray, "count"]]:
-    """Inner products of `count` pairs of random vectors u, v and a random matrix W, and norms.
+    """Return inner products of `count` pairs of random vectors u, v and a random matrix W, and
+    norms:
 
     independent  u^T v
     remapped     u^T W u: a vector and its own remapping
@@ -37,11 +41,11 @@ def near(count: int, d: int, seed: int) -> dict[str, Float[np.ndarray, "count"]]
     norm, norm_remapped  |u| and |W u|
     """
     u, v = pairs(count, d, seed)
-    blocks = range(0, count, AT_ONCE)
-    W = (gaussian((d, d), d, seed, d, MAPS, block) for block in blocks)
-    Wu = np.concatenate(
-        [u[block : block + AT_ONCE] @ each.T for block, each in zip(blocks, W, strict=True)]
-    )
+    blocks = []
+    for first in range(0, count, AT_ONCE):
+        W = gaussian((d, d), d, seed, d, MAPS, first)
+        blocks.append(u[first : first + AT_ONCE] @ W.T)  # (AT_ONCE, d)
+    Wu = np.concatenate(blocks)  # (count, d)
     return {
         "independent": (u * v).sum(1), "remapped": (u * Wu).sum(1), "other": (v * Wu).sum(1),
         "norm": np.linalg.norm(u, axis=1), "norm_remapped": np.linalg.norm(Wu, axis=1),
@@ -49,6 +53,6 @@ def near(count: int, d: int, seed: int) -> dict[str, Float[np.ndarray, "count"]]
 
 
 def zipf(count: int, exponent: float) -> Float[np.ndarray, "count"]:
-    """How often the pair of each rank comes up, the most frequent first; their sum is 1."""
+    """Return how often the pair of each rank comes up, the most frequent first; their sum is 1."""
     often = np.arange(1, count + 1, dtype=float) ** -exponent
     return often / often.sum()

@@ -25,8 +25,9 @@ def _task(config: Config) -> str:
             "training steps until its induction head has formed."
         )
     return (
-        f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} "
-        "characters. We count the training steps until its induction head has formed."
+        f"The model learns to continue “ab…a” with “b”, a prediction “in context”, from "
+        f"sequences of T = {lengths} characters. We count the training steps until its induction "
+        "head has formed."
     )
 
 

@@ -61,7 +61,7 @@ def best_hits(
     """Return how often the token that `best_in_context` finds likeliest is the target (`hits`), on
     the CPU."""
     parts = zip(inputs.split(AT_ONCE), targets.cpu().split(AT_ONCE), strict=True)
-    return torch.cat([hits(best_in_context(task, tokens), follows) for tokens, follows in parts])
+    return torch.cat([hits(best_in_context(task, tokens), target) for tokens, target in parts])
 
 
 def unusual(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:

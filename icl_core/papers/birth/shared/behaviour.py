@@ -148,7 +148,7 @@ def role(previous: float, followers: float, even: float, uniform: float) -> str:
     triggers, on followers, as far as that is beyond a uniform attention's `even`. One with too
     little on either is uniform if it is spread evenly."""
     masses = {PREVIOUS: previous, INDUCTION: beyond(followers, even)}
-    name = max(masses, key=lambda each: -1 if math.isnan(masses[each]) else masses[each])
-    if masses[name] >= MOST:
-        return name
+    most = max(masses, key=lambda name: -1 if math.isnan(masses[name]) else masses[name])
+    if masses[most] >= MOST:
+        return most
     return UNIFORM if uniform >= EVEN else OTHER

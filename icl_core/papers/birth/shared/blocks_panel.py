@@ -145,7 +145,7 @@ def _meanings(parts: Mapping[str, list[str]]) -> dict[str, list[Any]]:
 def _axis(parts: Mapping[str, list[str]], **more: Any) -> dict[str, Any]:
     """Return an axis with a label in the middle of each part."""
     spans = [span(parts, part) for part in parts]
-    middles = [(where.start + where.stop - 1) / 2 for where in spans]
+    middles = [(part_span.start + part_span.stop - 1) / 2 for part_span in spans]
     plain = {
         "showgrid": False,
         "showline": False,

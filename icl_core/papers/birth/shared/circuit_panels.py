@@ -26,15 +26,15 @@ ROW = 44  # pixels of a path's two bars
 BESIDE = {"t": 34, "b": 46, "l": 92, "r": 30}  # margins in pixels
 
 
-def followed(sequence: Shown, wanted: int) -> int:
+def followed(sequence: Shown, position: int) -> int:
     """Return the index of the position that a view asks to follow.
 
-    wanted  the position, counted from 1; 0: the last that only the context tells, or the last of
-            all where there is none
+    position  counted from 1; 0: the last that only the context tells, or the last of all where
+              there is none
     """
     count = len(sequence.inputs)
-    if wanted:
-        return min(wanted, count) - 1
+    if position:
+        return min(position, count) - 1
     in_context = sequence.in_context.nonzero().flatten().tolist()
     return in_context[-1] if in_context else count - 1
 
@@ -135,8 +135,8 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, also_fixed: str
     who = f"at {at + 1} '{visible_characters(sequence.characters)[at]}'"
     fed = any(path.fed for path in by_path)
     through_feed = ", and through a feed-forward layer (F)" if fed else ""
-    known = _answer(sequence, at) is not None
-    first = "the right answer" if known else "the likeliest character"
+    is_known = _answer(sequence, at) is not None
+    first = "the right answer" if is_known else "the likeliest character"
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
         "Logits are sums over paths from the embedding: past both layers (direct), through one "

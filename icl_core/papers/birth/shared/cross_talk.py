@@ -89,22 +89,22 @@ def noise(
     P = weights.P.double()  # (T, d)
     R1 = weights.R1.double().T
     # the laws with which a part takes each of its vectors
-    often = task.unigram.to(W_E)  # (N)
-    place = P.new_full((len(P),), 1 / len(P))  # (T)
-    every = often.new_full((task.N,), 1 / task.N)  # (N)
-    x = [(W_E, often), (P, place)]
-    h = [*x, (W_E @ R1, often), (P @ R1, place)]
+    unigram = task.unigram.to(W_E)  # (N)
+    even_places = P.new_full((len(P),), 1 / len(P))  # (T)
+    even_tokens = unigram.new_full((task.N,), 1 / task.N)  # (N)
+    x = [(W_E, unigram), (P, even_places)]
+    h = [*x, (W_E @ R1, unigram), (P @ R1, even_places)]
     if name in ("W_K1", "W_K2"):
         parts = x if name == "W_K1" else h
         return _second_moments(parts, centred=False), _second_moments(parts, centred=True)
-    outputs = _second_moments([(weights.W_U.double(), every)], centred=True)
+    outputs = _second_moments([(weights.W_U.double(), even_tokens)], centred=True)
     if name == "W_F":
         return outputs, _second_moments(h, centred=False)
     V2 = weights.V2.double().T
-    attended = [(X @ V2, law) for X, law in h]
+    inputs = [(X @ V2, law) for X, law in h]
     # the character that layer 2 attends to is an output, drawn from pi_o
-    attended[0] = (attended[0][0], often @ task.output_law.to(often))
-    return outputs, _second_moments(attended, centred=False)
+    inputs[0] = (inputs[0][0], unigram @ task.output_law.to(unigram))
+    return outputs, _second_moments(inputs, centred=False)
 
 
 def _second_moments(parts: list[tuple[Tensor, Tensor]], centred: bool) -> Float[Tensor, "d d"]:

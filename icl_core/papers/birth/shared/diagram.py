@@ -27,20 +27,19 @@ def model_diagram(config: Any, learned: str, bigrams: Shows, ends: str) -> Diagr
     """Return the model of a config: `learned` is what its matrices are, "trained", "construction",
     or, with all others, "given"; `bigrams` the drawing that shows W_F, with the view that it needs,
     `ends` the one of what is predicted."""
-    first = getattr(config, "layers", 2) == 2
+    two_layers = getattr(config, "layers", 2) == 2
     boxes = [
         *_in(),
-        *(_first(learned) if first else ()),
+        *(_first(learned) if two_layers else ()),
         *_second(learned),
         *_out(config, learned, bigrams, ends),
     ]
-    arrows = _arrows(first, config.feed_forward)
+    arrows = _arrows(two_layers, config.feed_forward)
     if learned == "given":
         boxes = [replace(box, kind=learned) if box.kind == "frozen" else box for box in boxes]
-    left = 0 if first else 255  # one layer stands in the middle
-    return Diagram(
-        SAY if first else ONE, tuple(_moved(box, left, first) for box in boxes), tuple(arrows)
-    )
+    if not two_layers:  # one layer stands in the middle
+        boxes = [replace(box, x=box.x + 255) if box.name == "x" else box for box in boxes]
+    return Diagram(SAY if two_layers else ONE, tuple(boxes), tuple(arrows))
 
 
 def _in() -> list[Box]:
@@ -74,23 +73,19 @@ def _out(config: Any, learned: str, bigrams: Shows, ends: str) -> list[Box]:
     return boxes
 
 
-def _arrows(first: bool, feed_forward: bool) -> list[Arrow]:
+def _arrows(two_layers: bool, feed_forward: bool) -> list[Arrow]:
     before = (
         [("W_K1", "A1"), ("A1", "R1"), ("R1", "one"), ("x", "one"), ("one", "two")]
-        if first
+        if two_layers
         else [("x", "two")]
     )
     after = (
         [("two", "three"), ("three", "W_U"), ("W_F", "three")] if feed_forward else [("two", "W_U")]
     )
-    stream = "one" if first else "x"
+    stream = "one" if two_layers else "x"
     straight = [*before, ("W_K2", "A2"), ("A2", "V2"), ("V2", "W_O2"), ("W_O2", "two"), *after]
-    bent = [Arrow("x", "W_K1", ((195.0, LOW),))] if first else []
+    bent = [Arrow("x", "W_K1", ((195.0, LOW),))] if two_layers else []
     bent.append(Arrow(stream, "W_K2", ((455.0, LOW),)))
     if feed_forward:
         bent.append(Arrow("two", "W_F", ((755.0, LOW), (755.0, 225.0), (835.0, 225.0))))
     return [*(Arrow(start, end) for start, end in straight), *bent]
-
-
-def _moved(box: Box, left: float, first: bool) -> Box:
-    return box if first or box.name != "x" else replace(box, x=box.x + left)

@@ -58,9 +58,9 @@ def right(reading: Reading, sequence: Shown) -> np.ndarray:
     The last position of a typed sequence counts as wrong unless the output of its trigger is known
     from the context.
     """
-    follows = sequence.targets.numpy()  # (T), or (T - 1) for a typed sequence
+    targets = sequence.targets.numpy()  # (T), or (T - 1) for a typed sequence
     truth = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])  # (T)
-    expected = np.concatenate([follows, truth[len(follows) :]])  # (T)
+    expected = np.concatenate([targets, truth[len(targets) :]])  # (T)
     return reading.probabilities.argmax(1) == expected
 
 

@@ -157,11 +157,11 @@ def loss_and_gradient(
     unknown positions.
     """
     counted = counted_positions(batch, positions)
-    wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
+    names = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
     tables = make_tables(weights, layers)
-    work = partial(chunk_gradient, tables, train=wanted)
+    work = partial(chunk_gradient, tables, train=names)
     total, loss, right = _gathered(work, split(batch, counted, chunk), counted, tables.U.dtype)
-    gradients = _gradients(weights, tables, total, wanted, int(counted.sum()))
+    gradients = _gradients(weights, tables, total, names, int(counted.sum()))
     return gradients, _measures(loss, right, batch, counted)
 
 
@@ -185,21 +185,22 @@ def _gathered(
 
 
 def _gradients(
-    weights: Weights, tables: Tables, total: dict[str, Tensor], wanted: Collection[str], count: int
+    weights: Weights, tables: Tables, total: dict[str, Tensor], names: Collection[str], count: int
 ) -> dict[str, Tensor]:
-    """Return the gradients of the mean loss over `count` positions, from the sums over them."""
+    """Return the gradients of the mean loss over `count` positions by the matrices `names`, from
+    the sums over these positions."""
     if not total:  # nothing counted
-        return {name: torch.zeros_like(weights[name]) for name in wanted}
+        return {name: torch.zeros_like(weights[name]) for name in names}
     gradients: dict[str, Tensor] = {}  # (d, d) each
     root = math.sqrt(weights.d)
-    if "W_K1" in wanted:
+    if "W_K1" in names:
         x = torch.cat([tables.x_token, tables.x_place])  # (N + T, d)
         gradients["W_K1"] = x.T @ total["S1"] @ x / root
-    if "W_K2" in wanted:
+    if "W_K2" in names:
         gradients["W_K2"] = total["W_K2"] / root
-    if "W_O2" in wanted:
+    if "W_O2" in names:
         gradients["W_O2"] = tables.U.T @ total["c"] @ weights.V2.T
-    if "W_F" in wanted:
+    if "W_F" in names:
         gradients["W_F"] = weights.W_U.T @ (total["h"] + total["c"] @ (weights.W_O2 @ weights.V2).T)
     return {name: value.div_(count) for name, value in gradients.items()}
 

@@ -34,9 +34,9 @@ class Heads:
         """Return the cells to outline: for each query whose next character the context tells, where
         that character stood before."""
         cells: list[Box] = []
-        for query, follows in enumerate(self.truth):
+        for query, output in enumerate(self.truth):
             for key in range(1, query + 1):
-                if self.shown[key - 1] == self.shown[query] and self.shown[key] == follows:
+                if self.shown[key - 1] == self.shown[query] and self.shown[key] == output:
                     cells.append((query, key, "correct output"))
         return cells
 
@@ -67,15 +67,16 @@ def at_snapshot(run: Run, index: int) -> Heads:
         predicted == truth,
         in_context,
     )
-    follows = [
-        characters[token] if known else None for token, known in zip(truth, in_context, strict=True)
+    outputs = [
+        characters[token] if is_known else None
+        for token, is_known in zip(truth, in_context, strict=True)
     ]
     return Heads(
         run.names("sequence"),
         None if attention1 is None else attention1[index],
         run["reading/attention2"][index],
         predictions,
-        follows,
+        outputs,
     )
 
 

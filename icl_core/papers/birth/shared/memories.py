@@ -38,7 +38,7 @@ def memory(name: str, weights: Weights, task: Task) -> Memory:
     the target is the identity. Raises `ValueError` for another name."""
     W_E = weights.W_E
     P = weights.P
-    often = task.unigram.to(W_E)  # (N)
+    unigram = task.unigram.to(W_E)  # (N)
     if name == "W_K1":  # query p_t, key p_{t-1}
         V = P[1:]
         U = P[:-1]
@@ -47,13 +47,13 @@ def memory(name: str, weights: Weights, task: Task) -> Memory:
         k = memory_tokens(task).to(W_E.device)
         V = W_E[k]
         U = W_E[k] @ weights.R1.T
-        weight = often[k]
+        weight = unigram[k]
     elif name == "W_O2":  # input V2 w_E(k), output w_U(k)
         V = weights.W_U
         U = W_E @ weights.V2.T
-        weight = often
+        weight = unigram
     elif name == "W_F":  # input w_E(i), output w_U(j)
-        return Memory(weights.W_U, W_E, log_bigram(task).to(W_E), often)
+        return Memory(weights.W_U, W_E, log_bigram(task).to(W_E), unigram)
     else:
         raise ValueError(f"name must be W_K1, W_K2, W_O2 or W_F, got {name!r}")
     return Memory(V, U, torch.eye(len(V)).to(V), weight)

@@ -117,20 +117,21 @@ def read(content: bytes) -> Matrices:
     try:
         parts = dict(deserialize(content))
     except SafetensorError as problem:
-        got = f"{len(content):,} bytes that are none" if content else "an empty file"
+        content_name = f"{len(content):,} bytes that are none" if content else "an empty file"
         reason = f" ({shown_name(problem, 120)})"
         if content.startswith((b"PK\x03\x04", b"\x93NUMPY")):
-            got = "a NumPy file or another archive"
+            content_name = "a NumPy file or another archive"
             reason = ": save the arrays with safetensors.numpy.save_file"
         raise BadSetting(
-            f"matrices must be a whole safetensors file, got {got}{reason}"
+            f"matrices must be a whole safetensors file, got {content_name}{reason}"
         ) from problem
     names_in_file = _names_in_file(parts)
     missing = [name for name in SHAPES if name not in names_in_file and name not in OPTIONAL]
     if missing:
-        got = _first_few(sorted(parts)) or "none"
+        present = _first_few(sorted(parts)) or "none"
         raise BadSetting(
-            f"matrices must be named {', '.join(SHAPES)}; missing: {', '.join(missing)}; got {got}"
+            f"matrices must be named {', '.join(SHAPES)}; missing: {', '.join(missing)}; got "
+            f"{present}"
         )
     matrix_parts = {name: parts[names_in_file[name]] for name in SHAPES if name in names_in_file}
     _check_shapes({name: tuple(part["shape"]) for name, part in matrix_parts.items()})
@@ -148,8 +149,8 @@ def _names_in_file(parts: Iterable[str]) -> dict[str, str]:
         folder, _, rest = name.rpartition("/")
         short = rest if folder in _RUN_FOLDERS else name
         if short in names:
-            got = _first_few([names[short], name], " and ")
-            raise BadSetting(f"{shown_name(short, 80)} must be there once, got {got}")
+            both = _first_few([names[short], name], " and ")
+            raise BadSetting(f"{shown_name(short, 80)} must be there once, got {both}")
         if short in SHAPES:
             names[short] = name
     return names
@@ -172,11 +173,11 @@ def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
                 f"{name} must be a matrix [{', '.join(SHAPES[name])}], got the shape {list(shape)}"
             )
     sizes = {"N": shapes["W_E"][0], "T": shapes["P"][0], "d": shapes["W_E"][1]}
-    measured_by = {"N": "rows of W_E", "T": "rows of P", "d": "columns of W_E"}
+    sources = {"N": "rows of W_E", "T": "rows of P", "d": "columns of W_E"}
     for letter, (low, high) in SIZES.items():
         if not low <= sizes[letter] <= high:
             raise BadSetting(
-                f"{letter}, the {measured_by[letter]}, must be from {low} to {high}, got "
+                f"{letter}, the {sources[letter]}, must be from {low} to {high}, got "
                 f"{sizes[letter]}"
             )
     for name, shape in shapes.items():
@@ -197,12 +198,12 @@ def _float32(name: str, part: Mapping[str, Any]) -> np.ndarray:
         raw = (raw.astype(np.uint32) << 16).view(np.float32)
     with np.errstate(over="ignore"):
         array = raw.astype(np.float32)
-    bad = int((~np.isfinite(array)).sum())
-    if bad:
+    count = int((~np.isfinite(array)).sum())
+    if count:
         kind = "NaN" if np.isnan(array).any() else "infinite, or too large for float32"
         raise BadSetting(
-            f"every number of {name} must be finite, got {bad:,} that "
-            f"{'is' if bad == 1 else 'are'} {kind}"
+            f"every number of {name} must be finite, got {count:,} that "
+            f"{'is' if count == 1 else 'are'} {kind}"
         )
     return array
 
@@ -212,11 +213,11 @@ def _check_products(named: Mapping[str, np.ndarray]) -> None:
 
     The bound is the product of the matrices' norms along the longest path to a logit or a score.
     """
-    sizes = {name: float(np.linalg.norm(each.astype(np.float64))) for name, each in named.items()}
-    stream = (1 + sizes["W_E"] + sizes["P"]) * (1 + sizes["R1"])
-    written = (1 + sizes["V2"]) * (1 + sizes["W_O2"]) * (1 + sizes.get("W_F", 0.0))
-    scores = stream**2 * (1 + max(sizes["W_K2"], sizes.get("W_K1", 0.0)))
-    largest = max(scores, stream * written * (1 + sizes["W_U"]))
+    norms = {name: float(np.linalg.norm(array.astype(np.float64))) for name, array in named.items()}
+    stream = (1 + norms["W_E"] + norms["P"]) * (1 + norms["R1"])
+    output = (1 + norms["V2"]) * (1 + norms["W_O2"]) * (1 + norms.get("W_F", 0.0))
+    scores = stream**2 * (1 + max(norms["W_K2"], norms.get("W_K1", 0.0)))
+    largest = max(scores, stream * output * (1 + norms["W_U"]))
     if largest > 10.0**LARGEST_PRODUCT:
         raise BadSetting(
             f"what a model computes must stay below {power_of_ten(LARGEST_PRODUCT)} to be measured "
@@ -278,14 +279,14 @@ def _task_words(task: Mapping[str, Any]) -> str:
 def other_task(matrices: Matrices, chosen: Mapping[str, Any]) -> str:
     """Return a sentence if the `chosen` settings ask for another task than the matrices were
     trained on, else an empty text."""
-    differs = {name: value for name, value in matrices.task.items() if chosen[name] != value}
-    return f"Trained with {_task_words(differs)}; here they are asked otherwise." * bool(differs)
+    others = {name: value for name, value in matrices.task.items() if chosen[name] != value}
+    return f"Trained with {_task_words(others)}; here they are asked otherwise." * bool(others)
 
 
 def _first_few(names: Iterable[str], between: str = ", ") -> str:
-    shown = [shown_name(name, 40) for name in names]
-    more = f" and {len(shown) - _FEW} more" if len(shown) > _FEW else ""
-    return between.join(shown[:_FEW]) + more
+    labels = [shown_name(name, 40) for name in names]
+    more = f" and {len(labels) - _FEW} more" if len(labels) > _FEW else ""
+    return between.join(labels[:_FEW]) + more
 
 
 def path_of(digest: str) -> Path:

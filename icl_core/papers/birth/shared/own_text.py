@@ -53,9 +53,9 @@ def check(config: Any) -> None:
     """Refuse a text that is not here, and what it cannot give."""
     most = alphabet(config)
     if most < config.N:
-        whose = "your text has" if config.text else f"{NAME} has"
+        owner = "your text" if config.text else NAME
         raise BadSetting(
-            f"N must be at most {most}, as many different characters as {whose}, got {config.N}"
+            f"N must be at most {most}, as many different characters as {owner} has, got {config.N}"
         )
     if _most_triggers(config) < 1:
         raise BadSetting(
@@ -90,13 +90,13 @@ def _about(chosen: Mapping[str, Any]) -> str:
     """Return what a text of a visitor's has, and what its N most frequent characters leave out."""
     counts = text_counts.load(chosen["text"])
     N = chosen["N"]
-    has = f"{len(counts.characters)} different characters, {counts.length:,} in all."
+    sentence = f"{len(counts.characters)} different characters, {counts.length:,} in all."
     rare = counts.frequent(len(counts.characters))[N:]
     if not rare:
-        return has
-    share = sum(often for _, often in rare) / counts.length
-    few = text_counts.shown_characters([character for character, _ in rare], _LISTED)
+        return sentence
+    share = sum(occurrences for _, occurrences in rare) / counts.length
+    rarest = text_counts.shown_characters([character for character, _ in rare], _LISTED)
     return (
-        f"{has} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of the "
-        f"text: {few}."
+        f"{sentence} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of "
+        f"the text: {rarest}."
     )

@@ -73,11 +73,11 @@ def sample_repeated(
     return Drawn(tokens, outputs[:, 0], places[:, :occurrences].amin(1))
 
 
-def as_batch(drawn: Drawn) -> Batch:
+def as_batch(sequences: Drawn) -> Batch:
     """Return the sequences as a batch that asks the context for the last answer alone."""
-    tokens = torch.cat([drawn.tokens, drawn.answers[:, None]], 1)  # (batch, T + 1)
-    in_context = torch.zeros_like(drawn.tokens, dtype=torch.bool)
+    tokens = torch.cat([sequences.tokens, sequences.answers[:, None]], 1)  # (batch, T + 1)
+    in_context = torch.zeros_like(sequences.tokens, dtype=torch.bool)
     in_context[:, -1] = True
-    triggers = drawn.tokens[:, -1:]
-    outputs = drawn.answers[:, None]
+    triggers = sequences.tokens[:, -1:]
+    outputs = sequences.answers[:, None]
     return Batch(tokens, in_context, torch.zeros_like(in_context), triggers, outputs)

@@ -109,15 +109,15 @@ def _counted(
     return weight.new_zeros(len(tokens), N).scatter_add(1, tokens, weight)
 
 
-def gradient(name: str, weights: Weights, drawn: Drawn) -> Float[Tensor, "rows M"]:
+def gradient(name: str, weights: Weights, sequences: Drawn) -> Float[Tensor, "rows M"]:
     """Return how the mean loss changes with each reading of a matrix, by autograd. The gradient
     with respect to the matrix is the sum of the outer products of its two sides with these
     coefficients (`matrix`)."""
     read = READ[name]
     readings = tables(weights, read)
     leaf = getattr(readings, TABLE[name]).detach().requires_grad_()
-    logits, _ = forward(replace(readings, **{TABLE[name]: leaf}), drawn.tokens, read)
-    torch.nn.functional.cross_entropy(logits, drawn.answers).backward()
+    logits, _ = forward(replace(readings, **{TABLE[name]: leaf}), sequences.tokens, read)
+    torch.nn.functional.cross_entropy(logits, sequences.answers).backward()
     assert leaf.grad is not None
     return leaf.grad
 
@@ -132,17 +132,17 @@ def matrix(
 
 
 @torch.no_grad()
-def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
+def measures(weights: Weights, sequences: Drawn) -> Mapping[str, float]:
     """Return, on sequences that no step saw: the share of right answers, and of answers that are
     the trigger; the last position's attention on the output, and on all from the trigger's first
     occurrence on; layer 1's on t − 1."""
     readings = tables(weights)
-    logits, attention = forward(readings, drawn.tokens)
-    first = drawn.first[:, None]
-    later = torch.arange(drawn.tokens.shape[1]) >= first
+    logits, attention = forward(readings, sequences.tokens)
+    first = sequences.first[:, None]
+    later = torch.arange(sequences.tokens.shape[1]) >= first
     return {
-        "accuracy": float(hits(logits, drawn.answers).double().mean()),
-        "trigger": float(hits(logits, drawn.tokens[:, -1]).double().mean()),
+        "accuracy": float(hits(logits, sequences.answers).double().mean()),
+        "trigger": float(hits(logits, sequences.tokens[:, -1]).double().mean()),
         "on_output": float(attention.gather(1, first + 1).mean()),
         "from_trigger": float((attention * later).sum(1).mean()),
         "previous": float(back(readings.looks).diagonal(-1).mean()),
@@ -150,7 +150,7 @@ def measures(weights: Weights, drawn: Drawn) -> Mapping[str, float]:
 
 
 @torch.no_grad()
-def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
+def with_positions(weights: Weights, sequences: Drawn) -> dict[str, float]:
     """Return the share of right answers where some of the stream holds positions as well as tokens,
     by which part does."""
     N = len(weights.W_E)
@@ -170,8 +170,8 @@ def with_positions(weights: Weights, drawn: Drawn) -> dict[str, float]:
     accuracy = {}
     for name, (says, at, matches, match_at) in parts.items():
         readings = Tables(torch.cat([says, at], 1), torch.cat([matches, match_at], 1), bare.looks)
-        logits, _ = forward(readings, drawn.tokens, PLACED)
-        accuracy[name] = float(hits(logits, drawn.answers).double().mean())
+        logits, _ = forward(readings, sequences.tokens, PLACED)
+        accuracy[name] = float(hits(logits, sequences.answers).double().mean())
     return accuracy
 
 

@@ -65,24 +65,26 @@ def typed(task: Task, sequence: str, marked: str) -> Shown:
     tokens = torch.tensor(encode(task, sequence, "the sequence")[: task.T])
     marked_tokens = encode(task, marked, "the triggers")
     triggers = torch.tensor(marked_tokens) if marked_tokens else _repeated(task, tokens)
-    inside = (
+    in_context = (
         masks(tokens[None], triggers[None], task.N)[0][0]
         if len(triggers)
         else torch.zeros(len(tokens)).bool()
     )
     truth: dict[int, int] = {}
-    for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
-        if here in triggers.tolist():
+    for token, follower in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
+        if token in triggers.tolist():
             # the first thing that followed: what an induction head would repeat
-            truth.setdefault(here, after)
-    return Shown(task, tokens, tokens[1:], triggers, inside, truth)
+            truth.setdefault(token, follower)
+    return Shown(task, tokens, tokens[1:], triggers, in_context, truth)
 
 
 def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
     """Return the tokens that come more than once and may be triggers."""
     distinct, counts = tokens.unique(return_counts=True)
-    again = distinct[counts > 1]
-    return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
+    repeated = distinct[counts > 1]
+    if task.fixed_triggers is None:
+        return repeated
+    return repeated[torch.isin(repeated, task.fixed_triggers)]
 
 
 WORDS = ("hotshots", "beriberi", "couscous")  # whose second half can be known from the first
@@ -108,8 +110,8 @@ def example(task: Task) -> tuple[str, str]:
         for token in task.unigram.argsort(descending=True, stable=True).tolist()
     ]
     letters = sorted(frequent, key=lambda character: not character.isalpha())
-    familiar = [each for each in task.familiar if each in letters]
-    free = [*familiar, *(each for each in letters if each not in familiar)]
+    familiar = [character for character in task.familiar if character in letters]
+    free = [*familiar, *(character for character in letters if character not in familiar)]
     if task.fixed_triggers is None and task.K >= 4:
         unit = free[:4]
         return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
@@ -119,24 +121,27 @@ def example(task: Task) -> tuple[str, str]:
         else [task.characters[token] for token in task.fixed_triggers.tolist()]
     )
     triggers = (fixed or free)[: min(2, task.K)]
-    others = dict.fromkeys(each for each in (*task.familiar[3:], *free) if each in letters)
-    others = [each for each in others if each not in (*fixed, *triggers)]
+    candidates = dict.fromkeys(
+        character for character in (*task.familiar[3:], *free) if character in letters
+    )
+    others = [character for character in candidates if character not in (*fixed, *triggers)]
     first = triggers[0] + others[0]
     second = (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
     return first + second + first + second + first, "".join(triggers)
 
 
-def encode(task: Task, text: str, what: str) -> list[int]:
+def encode(task: Task, text: str, subject: str) -> list[int]:
     """Return the tokens of a text as a visitor types it (`as_counted`, `typed_characters`);
-    `CannotDraw` names a character that is none."""
+    `CannotDraw` names the text by its `subject`, and a character that is no token."""
     characters = typed_characters(as_counted(text), task.characters)
     unknown = [character for character in characters if character not in task.characters]
     if unknown:
         vocabulary = "".join(visible_characters(sorted(task.characters)))
         label = visible_characters(unknown)[0]
-        got = f"'{label}'" if unknown[0].isprintable() else repr(unknown[0])
+        quoted = f"'{label}'" if unknown[0].isprintable() else repr(unknown[0])
         raise CannotDraw(
-            f"{what} must be made of the vocabulary's {task.N} characters {vocabulary}, got {got}"
+            f"{subject} must be made of the vocabulary's {task.N} characters {vocabulary}, got "
+            f"{quoted}"
         )
     return [task.characters.index(character) for character in characters]
 

@@ -63,21 +63,24 @@ def second(reading: Reading, sequence: Shown) -> Panel:
 
 def heads(reading: Reading, sequence: Shown) -> Heads:
     """Return what the maps show of a sequence."""
-    inside = sequence.in_context.numpy()
+    in_context = sequence.in_context.numpy()
     characters = sequence.task.characters
     best = [characters[token] for token in reading.probabilities.argmax(1)]
-    predictions = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)
-    tokens = zip(sequence.inputs.tolist(), inside, strict=True)
-    truth = [characters[sequence.truth[token]] if known else None for token, known in tokens]
+    predictions = Predictions(
+        best, reading.probabilities.max(1), right(reading, sequence), in_context
+    )
+    tokens = zip(sequence.inputs.tolist(), in_context, strict=True)
+    truth = [characters[sequence.truth[token]] if is_known else None for token, is_known in tokens]
     return Heads(sequence.characters, reading.attention1, reading.attention2, predictions, truth)
 
 
-def memory(name: str, scores: Scores, last: Scores, said: str, more: str) -> Panel:
-    """Draw a memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
+def memory(name: str, scores: Scores, last: Scores, title: str, more: str) -> Panel:
+    """Draw a memory as readings of all pairs, with `title` after its name and `more` after the
+    caption; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = square(scores)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
-        f"{NAMES[name]} {said}",
+        f"{NAMES[name]} {title}",
         f"{READ[name][1]} {more}",
         figures.small_map(
             matrix,

@@ -66,18 +66,19 @@ def streams(traced: Traced) -> list[Held]:
     sum."""
     letters = visible_characters(traced.tokens)
     places = [place(at) for at in range(len(letters))]
-    held = []
+    vectors = []
     for at, letter in enumerate(letters):
         for column in (0, 1):
-            held.append(Held(at, column, CHARACTER, f"w_E({letter})", letter, 1.0))
-            held.append(Held(at, column, POSITION, places[at], places[at], 1.0))
-        first, second = (each[at, : at + 1] for each in (traced.attention1, traced.attention2))
-        held += _mixed(at, 1, COPY, [f"R¹ w_E({each})" for each in letters], letters, first)
-        held += _mixed(at, 1, COPIED, [f"R¹ {each}" for each in places], places, first)
-        held += _mixed(
-            at, 2, WRITTEN, [f"W_O² W_V² h{each[1:]}" for each in places], letters, second
-        )
-    return held
+            vectors.append(Held(at, column, CHARACTER, f"w_E({letter})", letter, 1.0))
+            vectors.append(Held(at, column, POSITION, places[at], places[at], 1.0))
+        first = traced.attention1[at, : at + 1]  # (keys)
+        second = traced.attention2[at, : at + 1]  # (keys)
+        copies = [f"R¹ w_E({character})" for character in letters]
+        vectors += _mixed(at, 1, COPY, copies, letters, first)
+        vectors += _mixed(at, 1, COPIED, [f"R¹ {embedding}" for embedding in places], places, first)
+        outputs = [f"W_O² W_V² h{embedding[1:]}" for embedding in places]
+        vectors += _mixed(at, 2, WRITTEN, outputs, letters, second)
+    return vectors
 
 
 def _mixed(
@@ -92,19 +93,20 @@ def _mixed(
     others."""
     keys = [key for key in range(len(weights)) if weights[key] >= LEAST]
     named = [Held(at, column, kind, vectors[key], labels[key], float(weights[key])) for key in keys]
-    weight_left = max(0.0, 1.0 - sum(each.weight for each in named))
+    other_weight = max(0.0, 1.0 - sum(vector.weight for vector in named))
     other_count = len(weights) - len(keys)
     return (
-        [*named, Held(at, column, kind, f"{other_count} others of this kind", "", weight_left)]
+        [*named, Held(at, column, kind, f"{other_count} others of this kind", "", other_weight)]
         if other_count
         else named
     )
 
 
-def table(held: Sequence[Held]) -> pd.DataFrame:
+def table(vectors: Sequence[Held]) -> pd.DataFrame:
     """Return the vectors, a row each."""
     columns = ("embedding", "after layer 1", "layer 2 adds")
     rows = [
-        (each.at + 1, columns[each.column], each.vector, round(each.weight, 4)) for each in held
+        (vector.at + 1, columns[vector.column], vector.vector, round(vector.weight, 4))
+        for vector in vectors
     ]
     return pd.DataFrame(rows, columns=["position", "stream", "vector", "weight"])

@@ -56,7 +56,7 @@ THICK = 3.5
 MARGIN = {"t": 44, "b": 60, "l": 44, "r": 6}
 
 
-def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
+def diagram(traced: Traced, vectors: Sequence[Held]) -> Figure:
     """Draw streams as bars of vectors, as wide as their weights, attention as arrows, and
     what is said."""
     count = len(traced.tokens)
@@ -64,7 +64,7 @@ def diagram(traced: Traced, held: Sequence[Held]) -> Figure:
     figure = Figure(
         layout=layout(count * row + MARGIN["t"] + MARGIN["b"], MARGIN, barmode="overlay")
     )
-    figure.add_traces(_bars(held))
+    figure.add_traces(_bars(vectors))
     figure.add_traces([_pointed(traced), _says(traced)])
     figure.update_layout(
         _axes(traced), annotations=[*_arrows(traced), *_headings()], shapes=[_row(traced.followed)]

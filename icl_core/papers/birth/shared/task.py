@@ -158,9 +158,9 @@ def make_task(
 
 
 def _check(N: int, K: int, T: int, triggers: str, outputs: str) -> None:
-    for name, value, known in (("triggers", triggers, TRIGGERS), ("outputs", outputs, OUTPUTS)):
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    for name, value, options in (("triggers", triggers, TRIGGERS), ("outputs", outputs, OUTPUTS)):
+        if value not in options:
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
     if N < 2 or T < 2:
         raise ValueError(f"N and T must be at least 2, got N = {N}, T = {T}")
     most = N - RARE_FROM if triggers == "fixed rare" else N

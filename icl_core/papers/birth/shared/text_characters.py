@@ -93,10 +93,10 @@ def _with_one_line_end(codes: np.ndarray) -> tuple[np.ndarray, Mapping[str, int]
     pairs = np.zeros(len(codes), bool)  # carriage returns of which a line feed follows
     pairs[:-1] = (codes[:-1] == _RETURN) & (codes[1:] == NEWLINE)
     codes = codes[~pairs]
-    named = _named(np.bincount(codes), LINE_ENDS)
+    numbers = _named(np.bincount(codes), LINE_ENDS)
     if pairs.any():
-        named = _by_number({_CRLF: int(pairs.sum()), **named})
-    return np.where(_members(LINE_ENDS)[codes], np.uint32(NEWLINE), codes), named
+        numbers = _by_number({_CRLF: int(pairs.sum()), **numbers})
+    return np.where(_members(LINE_ENDS)[codes], np.uint32(NEWLINE), codes), numbers
 
 
 def _composed(codes: np.ndarray) -> np.ndarray:
@@ -118,14 +118,14 @@ def _text_of(codes: np.ndarray) -> str:
 def _named(occurrences: np.ndarray, *tables: str) -> dict[str, int]:
     """Return how often each character of the tables occurs, by its name, the most frequent
     first."""
-    named: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     codes = np.flatnonzero(occurrences)
     for code in codes[np.any([_members(table)[codes] for table in tables], axis=0)]:
         character = chr(code)
         name = _NAMES.get(character) or unicodedata.name(character, "").lower()
-        named[name or f"U+{code:04X}"] = int(occurrences[code])
-    return _by_number(named)
+        numbers[name or f"U+{code:04X}"] = int(occurrences[code])
+    return _by_number(numbers)
 
 
-def _by_number(named: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(named.items(), key=lambda item: -item[1]))
+def _by_number(numbers: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(numbers.items(), key=lambda item: -item[1]))

@@ -114,10 +114,10 @@ def _check_variety(visible: Mapping[str, int], is_empty: bool) -> None:
         return
     if visible:
         labels = visible_characters(sorted(visible))
-        got = f"{len(visible)}: " + " ".join(f"'{label}'" for label in labels)
+        content = f"{len(visible)}: " + " ".join(f"'{label}'" for label in labels)
     else:
-        got = "an empty one" if is_empty else "none that can be seen"
-    raise BadSetting(f"a text must have at least {LEAST} different characters, got {got}")
+        content = "an empty one" if is_empty else "none that can be seen"
+    raise BadSetting(f"a text must have at least {LEAST} different characters, got {content}")
 
 
 def _count_pairs(codes: np.ndarray, characters: Sequence[str]) -> np.ndarray:
@@ -149,14 +149,14 @@ def describe(counts: TextCounts) -> list[str]:
             f"{MOST + len(counts.rare):,}. Left out: the {len(counts.rare):,} rarest, "
             f"{percent(share)} of the text: {shown_characters(list(counts.rare), _FREQUENT)}."
         )
-    for what, named in (
+    for treatment, numbers in (
         ("Left out, as they cannot be seen", counts.invisible),
         ("Counted as a space", counts.blanks),
         ("Counted as a newline", counts.line_ends),
     ):
-        if named:
-            items = [f"{name} × {occurrences:,}" for name, occurrences in named.items()]
-            sentences.append(f"{what}: {_first_few(items, ', ')}.")
+        if numbers:
+            items = [f"{name} × {occurrences:,}" for name, occurrences in numbers.items()]
+            sentences.append(f"{treatment}: {_first_few(items, ', ')}.")
     if counts.caution:
         sentences.append(counts.caution)
     return sentences

@@ -75,19 +75,19 @@ def _train(
     config: Config, keep: bool, end: bool, watched: bool, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
-    trained = problem(config, weights, generator, _watch(config, weights))
-    at = loop.evaluations(config.updates, *EVALUATIONS) if watched else []
-    state = loop.train(trained, config.updates, at, resumed, report, keep)
+    training = problem(config, weights, generator, _watch(config, weights))
+    evaluations = loop.evaluations(config.updates, *EVALUATIONS) if watched else []
+    state = loop.train(training, config.updates, evaluations, resumed, report, keep)
     # on more than while it trained
     measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)
     evaluated = {
         f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()
     }
-    found = {**_curves(state), **evaluated}
+    results = {**_curves(state), **evaluated}
     if not keep:
-        return {**found, **state.now(), **frozen_of(weights)} if end else found
-    at = loop.spread(state.moving(*(name for name in PATH if name in state.curve)))
-    return {**found, **state.snapshot_arrays(at), **frozen_of(weights)}
+        return {**results, **state.now(), **frozen_of(weights)} if end else results
+    snapshots = loop.spread(state.moving(*(name for name in PATH if name in state.curve)))
+    return {**results, **state.snapshot_arrays(snapshots), **frozen_of(weights)}
 
 
 def frozen_of(weights: Weights) -> dict[str, np.ndarray]:
@@ -105,8 +105,10 @@ def begun(config: Config) -> tuple[Weights, torch.Generator]:
 
 def _first(config: Config) -> Weights:
     if config.trains:
-        first = torch.Generator().manual_seed(config.seed)
-        return initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward)
+        generator = torch.Generator().manual_seed(config.seed)
+        return initialise(
+            config.N, config.d, config.T, generator, config.scale, config.feed_forward
+        )
     tensors = {
         name: torch.tensor(array)
         for name, array in own_matrices.load(config.matrices).named.items()

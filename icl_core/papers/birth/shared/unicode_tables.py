@@ -34,11 +34,11 @@ DFFFE-DFFFF EFFFE-EFFFF FFFFE-FFFFF 10FFFE-10FFFF
 
 def members(table: str) -> np.ndarray:
     """Return whether each code point is in a table, [CODE_POINTS] of bool."""
-    inside = np.zeros(CODE_POINTS, bool)
+    is_member = np.zeros(CODE_POINTS, bool)
     for item in table.split():
         first, _, last = item.partition("-")
-        inside[int(first, 16) : int(last or first, 16) + 1] = True
-    return inside
+        is_member[int(first, 16) : int(last or first, 16) + 1] = True
+    return is_member
 
 
 def pattern(table: str) -> str:

@@ -31,8 +31,9 @@ from icl_core.papers.birth.steps.story import ALSO, FILTER, FORMULAS, ORDER, STO
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: what the last step has stored, and how many answers are right."""
-    at, way = run.snapshot_at(view), way_of(run, view)
+    """Return one sentence: what the last step has stored, and how many answers are right."""
+    at = run.snapshot_at(view)
+    way = way_of(run, view)
     right = float(after(run, "accuracy", at, way).mean())
     if at == 0:
         return (
@@ -48,8 +49,8 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: a gradient a step, of every order and width, the expectations of pairs, and
-    the evaluations."""
+    """Return the work in giga-operations: a gradient a step, of every order and width, the
+    expectations of pairs, and the evaluations."""
     if config.setup == "whole":
         return (
             config.seeds
@@ -58,11 +59,12 @@ def cost(config: Config) -> float:
             * (11 * config.d**2 + 4.5 * config.d * config.T)
             / 1e9
         )
-    orders, widths = 3 * len(ORDERS), 3 * len(WIDTHS)
-    # dear for their number
-    gathered = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)
+    orders = 3 * len(ORDERS)
+    widths = 3 * len(WIDTHS)
+    # gathers are slow, so each counts as many operations
+    gathers = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)
     products = 4 * (orders * config.d**3 + widths * sum(d**3 for d in WIDTHS) / len(WIDTHS))
-    return config.seeds * (gathered + products + 60 * config.T**3 * config.N**2) / 1e9
+    return config.seeds * (gathers + products + 60 * config.T**3 * config.N**2) / 1e9
 
 
 def _proof(config: Config) -> bool:

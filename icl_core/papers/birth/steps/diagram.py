@@ -15,7 +15,7 @@ SIMPLER = (
 
 
 def steps_diagram(config: Config) -> Diagram:
-    """The model of a config; neither setting has a feed-forward layer."""
+    """Return the diagram of a config's model; neither setting has a feed-forward layer."""
     whole = shared.model_diagram(
         SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls"
     )

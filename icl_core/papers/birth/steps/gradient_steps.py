@@ -26,20 +26,19 @@ Gradient = Callable[[str, int, Weights], Tensor]
 
 @lru_cache(maxsize=4)
 def task_of(config: Config) -> Task:
-    """Which vectors the memories are to pair, and how often each is met: in the proof all equally
-    often."""
+    """Return which vectors the memories are to pair, and how often each is met: in the proof all
+    equally often."""
     if config.setup == "whole":
         return make_task(config.N, TRIGGERS, config.T)
-    known = shakespeare()
-    even = torch.ones(len(known.characters), dtype=torch.float64)
-    return make_task(
-        config.N, 1, config.T, counts=Counts(known.characters, even, even.expand(len(even), -1))
-    )
+    characters = shakespeare().characters
+    even = torch.ones(len(characters), dtype=torch.float64)
+    counts = Counts(characters, even, even.expand(len(even), -1))
+    return make_task(config.N, 1, config.T, counts=counts)
 
 
 @lru_cache(maxsize=4)
 def begun(config: Config) -> Weights:
-    """The model before its first step: what is learned is zero."""
+    """Return the model before its first step: what is learned is zero."""
     weights = initialise(
         config.N, config.d, config.T, _generator(config.seed), "paper", with_F=False
     )
@@ -51,11 +50,11 @@ def _generator(seed: int) -> torch.Generator:
 
 
 def on_batches(config: Config) -> Gradient:
-    """The coefficients of a gradient, each step on a fresh batch; in the whole model the gradient
-    itself."""
+    """Return the function that takes a gradient, each step on a fresh batch, and returns its
+    coefficients; in the whole model the gradient itself."""
     task = task_of(config)
 
-    def found(name: str, step: int, weights: Weights) -> Tensor:
+    def gradient(name: str, step: int, weights: Weights) -> Tensor:
         generator = _generator(BATCHES * (1 + step) + config.seed)
         if config.setup == "whole":
             batch = text.sample(task, config.batch, generator)
@@ -64,22 +63,20 @@ def on_batches(config: Config) -> Gradient:
             name, weights, sample(config.N, config.T, config.batch, generator)
         )
 
-    return found
+    return gradient
 
 
 def exactly(name: str, step: int, weights: Weights) -> Tensor:
-    """The coefficients of the proof's gradient in expectation."""
+    """Return the coefficients of the proof's gradient in expectation."""
     return exact_expectation.expected(name, weights)
 
 
 def taken(config: Config, name: str, coefficients: Tensor, weights: Weights) -> Weights:
-    """The weights with a matrix that has gone its step from zero."""
-    whole_model = config.setup == "whole"
-    G = (
-        coefficients.to(weights.W_E)
-        if whole_model
-        else proof_model.matrix(name, coefficients, weights)
-    )
+    """Return the weights with a matrix that has gone its step from zero."""
+    if config.setup == "whole":
+        G = coefficients.to(weights.W_E)
+    else:
+        G = proof_model.matrix(name, coefficients, weights)
     return weights.with_(**{name: -config.rates[name] * G})
 
 
@@ -87,22 +84,27 @@ def walk(
     config: Config,
     gradient: Gradient,
     order: Sequence[str],
-    known: dict[tuple[str, ...], Tensor] | None = None,
+    cache: dict[tuple[str, ...], Tensor] | None = None,
 ) -> list[tuple[Tensor, Weights]]:
-    """The coefficients of each step, and the weights after it. `known` keeps the former by the
-    steps that led there, for orders that begin alike."""
-    weights, found, known = begun(config), [], {} if known is None else known
+    """Take a step on each matrix of an order. Return the coefficients of each step, and the weights
+    after it.
+
+    cache  keeps the coefficients by the steps that led there, for orders that begin alike
+    """
+    cache = {} if cache is None else cache
+    weights = begun(config)
+    steps = []
     for step, name in enumerate(order):
         path = tuple(order[: step + 1])
-        if path not in known:
-            known[path] = gradient(name, step, weights)
-        weights = taken(config, name, known[path], weights)
-        found.append((known[path], weights))
-    return found
+        if path not in cache:
+            cache[path] = gradient(name, step, weights)
+        weights = taken(config, name, cache[path], weights)
+        steps.append((cache[path], weights))
+    return steps
 
 
 def seeds_of(config: Config) -> list[Config]:
-    """One config a seed."""
+    """Return one config a seed."""
     return [
         replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)
     ]

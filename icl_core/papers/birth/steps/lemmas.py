@@ -31,59 +31,68 @@ def _loss(logits: Float[Tensor, "n N"], answers: Int[Tensor, "n"]) -> Tensor:
 
 
 def by_autograd(loss: Callable[[Tensor], Tensor], W: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
-    """The gradient of a loss at W."""
+    """Return the gradient of a loss at W."""
     leaf = W.clone().requires_grad_()
-    (found,) = torch.autograd.grad(loss(leaf), leaf)
-    return found
+    (gradient,) = torch.autograd.grad(loss(leaf), leaf)
+    return gradient
 
 
 def lemma1(given: Given) -> Both:
-    """Input-output tokens (z, y): Σ_k E_z[(p̂(k | z) − p(k | z)) w_U(k) w_E(z)^T], z uniform, at W
-    = 0."""
-    U, E, p = given.weights.W_U, given.weights.W_E, given.bigram
+    """Return the gradient of Lemma 1, by its formula and by autograd: input-output tokens (z, y),
+    Σ_k E_z[(p̂(k | z) − p(k | z)) w_U(k) w_E(z)^T], z uniform, at W = 0."""
+    U = given.weights.W_U
+    E = given.weights.W_E
+    p = given.bigram
     W = torch.zeros_like(given.weights.W_O2)
-    left = (E @ W.T @ U.T).softmax(1) - p  # [z, k]
-    formula = sum(torch.outer(U[k], left[:, k] @ E) for k in range(len(U))) / len(E)
+    surprise = (E @ W.T @ U.T).softmax(1) - p  # [z, k]
+    formula = sum(torch.outer(U[k], surprise[:, k] @ E) for k in range(len(U))) / len(E)
     return torch.as_tensor(formula), by_autograd(
         lambda W: -(p * (E @ W.T @ U.T).log_softmax(1)).sum(1).mean(), W
     )
 
 
 def lemma2(given: Given) -> Both:
-    """Noisy inputs x = w_E(y) + p_t, all equally likely: Σ_k p(y=k) w_U(k) (μ̂_k − μ_k)^T. At the
-    matrix that one step has made, so that p̂ is no longer uniform."""
-    U, E, P = given.weights.W_U, given.weights.W_E, given.weights.P
-    N, T = len(E), len(P)
-    x, y = (E[:, None] + P).flatten(0, 1), torch.arange(N).repeat_interleave(T)
+    """Return the gradient of Lemma 2, by its formula and by autograd: noisy inputs x = w_E(y) +
+    p_t, all equally likely, Σ_k p(y=k) w_U(k) (μ̂_k − μ_k)^T. At the matrix that one step has made,
+    so that p̂ is no longer uniform."""
+    U = given.weights.W_U
+    E = given.weights.W_E
+    P = given.weights.P
+    N = len(E)
+    T = len(P)
+    x = (E[:, None] + P).flatten(0, 1)  # (N · T, d)
+    y = torch.arange(N).repeat_interleave(T)  # (N · T,)
     W = U.T @ (E - E.mean(0))  # eq. 12 with a step of N
-    p_hat = (x @ W.T @ U.T).softmax(1)
-    mu = torch.stack([x[y == k].mean(0) for k in range(N)])
-    mu_hat = N * (p_hat.T @ x) / len(x)
+    p_hat = (x @ W.T @ U.T).softmax(1)  # (N · T, N)
+    mu = torch.stack([x[y == k].mean(0) for k in range(N)])  # (N, d)
+    mu_hat = N * (p_hat.T @ x) / len(x)  # (N, d)
     formula = U.T @ (mu_hat - mu) / N
     return formula, by_autograd(lambda W: _loss(x @ W.T @ U.T, y), W)
 
 
 def _values(given: Given) -> tuple[Float[Tensor, "batch T d"], Float[Tensor, "N d"]]:
-    """x_t, and w_U(k)^T Φ2 as rows."""
-    weights, tokens = given.weights, given.drawn.tokens
-    return weights.W_E[tokens] + weights.P[
-        : tokens.shape[1]
-    ], weights.W_U @ weights.W_O2 @ weights.V2
+    """Return x_t, and w_U(k)^T Φ2 as rows."""
+    weights = given.weights
+    tokens = given.drawn.tokens
+    x = weights.W_E[tokens] + weights.P[: tokens.shape[1]]
+    return x, weights.W_U @ weights.W_O2 @ weights.V2
 
 
 def _surprise(
     logits: Float[Tensor, "batch N"], answers: Int[Tensor, "batch"]
 ) -> Float[Tensor, "batch N"]:
-    """p̂(k | X) − 1{y = k}."""
+    """Return p̂(k | X) − 1{y = k}."""
     return logits.softmax(1) - torch.nn.functional.one_hot(answers, logits.shape[1])
 
 
 def lemma4(given: Given) -> Both:
-    """The keys of layer 2 at W = 0: Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t −
-    z̄) x_T^T], with the values x_t and the keys z_t of the proof, layer 1's means."""
+    """Return the gradient of Lemma 4, by its formula and by autograd: the keys of layer 2 at W = 0,
+    Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t − z̄) x_T^T], with the values x_t and
+    the keys z_t of the proof, layer 1's means."""
     x, out = _values(given)
+    answers = given.drawn.answers
     keys = even(x.shape[1]) @ x @ given.weights.R1.T  # (batch, T, d)
-    W, answers = torch.zeros_like(given.weights.W_K2), given.drawn.answers
+    W = torch.zeros_like(given.weights.W_K2)
 
     def logits(W: Tensor) -> Tensor:
         scores = torch.einsum("btd,de,be->bt", keys, W, x[:, -1])
@@ -96,13 +105,17 @@ def lemma4(given: Given) -> Both:
 
 
 def lemma5(given: Given) -> Both:
-    """The keys of layer 1 at W = 0, with layer 2's softmax linearised about zero: the value of x_t
-    less the mean value, times (1/t) Σ_s (Φ1 x_s)^T W_2 x_T (p_s − p̄_{1:t}) p_t^T. On tokens alone,
-    as B.3.3 uses it."""
-    weights, T = given.weights, given.drawn.tokens.shape[1]
-    x, out = weights.W_E[given.drawn.tokens], _values(given)[1]
-    P, answers, mean = weights.P, given.drawn.answers, even(T)
-    # (Φ1 x_s)^T W_2 x_T
+    """Return the gradient of Lemma 5, by its formula and by autograd: the keys of layer 1 at W = 0,
+    with layer 2's softmax linearised about zero. The value of x_t less the mean value, times (1/t)
+    Σ_s (Φ1 x_s)^T W_2 x_T (p_s − p̄_{1:t}) p_t^T. On tokens alone, as B.3.3 uses it."""
+    weights = given.weights
+    P = weights.P
+    answers = given.drawn.answers
+    T = given.drawn.tokens.shape[1]
+    x = weights.W_E[given.drawn.tokens]  # (batch, T, d)
+    out = _values(given)[1]
+    mean = even(T)
+    # (batch, s): (Φ1 x_s)^T W_2 x_T
     match = torch.einsum("bsd,ed,fe,bf->bs", x, weights.R1, weights.W_K2, x[:, -1])
     future = torch.ones(T, T, dtype=torch.bool).triu(1)
 
@@ -124,6 +137,6 @@ LEMMAS: dict[str, Callable[[Given], Both]] = {"1": lemma1, "2": lemma2, "4": lem
 
 
 def apart(both: Both) -> float:
-    """The largest difference of the two, as a share of the largest entry."""
+    """Return the largest difference of the two, as a share of the largest entry."""
     formula, autograd = both
     return float((formula - autograd).abs().max() / autograd.abs().max())

@@ -19,12 +19,15 @@ FROM = 4_030  # the seed of the first random sequence
 
 
 def way_of(run: Run, view: View) -> str:
-    """The gradients that a view asks for, or the only ones that there are."""
+    """Return the id of the gradients that a view asks for, or of the only ones that there are."""
     return view.way if view.way in run.names("ways") else run.names("ways")[0]
 
 
 def weights_after(run: Run, steps: int, way: str) -> Weights:
-    """The model after so many of its steps, of the seed that the run shows."""
+    """Return the model after its first `steps` steps, of the seed that the run shows.
+
+    way  how the gradients were taken, an id of `settings.WAYS`
+    """
     weights = begun(_one_seed(run))
     for name in run.config.order.split(THEN)[:steps]:
         weights = taken(run.config, name, torch.tensor(run[f"step/{way}_{name}"]), weights)
@@ -32,13 +35,13 @@ def weights_after(run: Run, steps: int, way: str) -> Weights:
 
 
 def _one_seed(run: Run) -> Config:
-    """The config of the seed that the run shows."""
+    """Return the config of the seed that the run shows."""
     return replace(run.config, seed=setting_of(run), seeds=1)
 
 
 def shown(run: Run, view: View) -> Shown:
-    """The visitor's own sequence; else one as the proof has it, or the example that the whole
-    model's page has."""
+    """Return the visitor's own sequence; else one as the proof has it, or the example that the
+    whole model's page has."""
     task = task_of(replace(run.config, seeds=1))
     if view.sequence:
         return typed(task, view.sequence, "")
@@ -55,29 +58,30 @@ def shown(run: Run, view: View) -> Shown:
 
 
 def stage_text(run: Run, view: View) -> str:
-    """The sequence on stage while the visitor has typed none."""
+    """Return the sequence on stage while the visitor has typed none."""
     return typed_form(shown(run, replace(view, sequence="")).characters)
 
 
 def read(weights: Weights, sequence: Shown, setup: str) -> Reading:
-    """What the model makes of every position of a sequence; the simplified one reads
-    tokens alone."""
+    """Return what the model makes of every position of a sequence; the simplified one reads tokens
+    alone."""
     if setup == "whole":
         return read_whole(weights, sequence, 2)
-    found, tokens = tables(weights), sequence.inputs
-    A1 = back(found.looks[: len(tokens), : len(tokens)])
-    scores = found.matches[tokens][:, tokens] @ A1.T  # [query, key]
+    readings = tables(weights)
+    tokens = sequence.inputs
+    A1 = back(readings.looks[: len(tokens), : len(tokens)])
+    scores = readings.matches[tokens][:, tokens] @ A1.T  # [query, key]
     future = torch.ones_like(scores, dtype=torch.bool).triu(1)
     A2 = scores.masked_fill(future, -torch.inf).softmax(-1)
-    logits = A2 @ found.says[:, tokens].T
+    logits = A2 @ readings.says[:, tokens].T  # [query, N]
     return Reading(A1.numpy(), A2.numpy(), logits.softmax(-1).numpy())
 
 
 def zero(weights: Weights, name: str) -> bool:
-    """Whether a matrix has learned nothing at all."""
+    """Return whether a matrix has learned nothing at all."""
     return not bool(weights[name].any())
 
 
 def learned(run: Run, steps: int) -> tuple[str, ...]:
-    """The matrices that have had their step."""
+    """Return the names of the matrices that have had their step."""
     return tuple(run.config.order.split(THEN)[:steps])

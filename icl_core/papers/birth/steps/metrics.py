@@ -17,7 +17,7 @@ STORED = 0.5  # a recall that counts as stored
 
 
 def measure(run: Run) -> list[Metric]:
-    """What this run's setting can bear out."""
+    """Return the measured claims that this run's setting can bear out."""
     if run.config.setup == "whole":
         return [Metric.over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]
     metrics = [Metric.over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
@@ -37,52 +37,58 @@ def measure(run: Run) -> list[Metric]:
 
 
 def after(run: Run, measure: str, steps: int = 3, way: str = "batch") -> np.ndarray:
-    """What was measured after so many steps, [seeds]."""
+    """Return a measure after the first `steps` steps, [seeds]; `way` is an id of
+    `settings.WAYS`."""
     return run[f"curve/{measure}_{way}"][:, steps]
 
 
 def tau(run: Run) -> float:
-    """Eq. 16's τ, exactly: how strong the spurious pairs of W_O² are beside the right ones."""
+    """Return eq. 16's τ, exactly: how strong the spurious pairs of W_O² are beside the right
+    ones."""
     own, mean = run["law/shares"]
     return float(mean / own)
 
 
 def too_early(run: Run) -> float:
-    """The largest matrix that had its turn before those that it needs had learned, over seeds and
-    orders, by its Euclidean norm."""
-    names, found = run.names("matrices"), [0.0]
+    """Return the Euclidean norm of the largest matrix, over seeds and orders, that had its turn
+    before those that it needs had learned; 0 if there is none."""
+    names = run.names("matrices")
+    norms = [0.0]
     for index, order in enumerate(run.names("orders")):
         for name in set(names) - set(learned_in(order)):
-            found.append(float(run["orders/size"][:, index, names.index(name)].max()))
-    return max(found)
+            norms.append(float(run["orders/size"][:, index, names.index(name)].max()))
+    return max(norms)
 
 
 def learned_in(order: str) -> list[str]:
-    """The matrices that find a gradient when their turn comes."""
-    found: list[str] = []
+    """Return the names of the matrices that find a gradient when their turn comes."""
+    learned: list[str] = []
     for name in order.split(THEN):
-        if set(found) >= NEEDS[name]:
-            found.append(name)
-    return found
+        if set(learned) >= NEEDS[name]:
+            learned.append(name)
+    return learned
 
 
 def complete(run: Run) -> np.ndarray:
-    """Whether each order stores more than half of all three memories, [seeds, orders] bool."""
+    """Return whether each order stores more than half of all three memories, [seeds, orders]
+    bool."""
     return np.all(run["orders/recall"] > STORED, axis=-1)
 
 
 def placed(run: Run) -> dict[str, np.ndarray]:
-    """The share of right answers by which part of the stream holds positions, [seeds] each."""
+    """Return the share of right answers by which part of the stream holds positions, [seeds]
+    each."""
     return dict(zip(run.names("places"), run["places/accuracy"].T, strict=True))
 
 
 def _which_positions(run: Run) -> str:
-    """Why positions in the stream do harm, where they do: by which part holds them."""
-    right = {name: float(values.mean()) for name, values in placed(run).items()}
-    if right["none"] - right["all"] < 0.3:
+    """Return why positions in the stream do harm, by which part holds them; empty if they do
+    none."""
+    shares = {name: float(values.mean()) for name, values in placed(run).items()}
+    if shares["none"] - shares["all"] < 0.3:
         return ""
     return (
-        f"Characters alone: {right['none']:.0%} right. With positions in the values "
-        f"{right['values']:.0%}, in the keys {right['keys']:.0%}, in the query "
-        f"{right['query']:.0%}: W_K² has matched the position T with every character."
+        f"Characters alone: {shares['none']:.0%} right. With positions in the values "
+        f"{shares['values']:.0%}, in the keys {shares['keys']:.0%}, in the query "
+        f"{shares['query']:.0%}: W_K² has matched the position T with every character."
     )

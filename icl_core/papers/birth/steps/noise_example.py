@@ -23,32 +23,41 @@ class Step(NamedTuple):
 
     @property
     def signal(self) -> float:
+        """Return the mean reading of a right answer."""
         return float(self.tokens.diagonal().mean())
 
     @property
     def noise(self) -> float:
-        """Root mean square."""
+        """Return the root mean square reading of a position."""
         return float(self.places.square().mean().sqrt())
 
     @property
     def accuracy(self) -> float:
-        """Over all characters at all positions."""
+        """Return the share of right answers over all characters at all positions."""
         logits = self.tokens.T[:, None] + self.places.T  # [y, t, k]
         return float(hits(logits, torch.arange(len(self.tokens))[:, None]).double().mean())
 
 
-def step(weights: Weights, known: str, batch: int, generator: torch.Generator) -> Step:
-    """One step on the inputs that are `known`; with infinitely many by eq. 12."""
-    E, P, U = (each.double() for each in (weights.W_E, weights.P, weights.W_U))
-    N, T = len(E), len(P)
-    if known == "exact":
+def step(weights: Weights, variant: str, batch: int, generator: torch.Generator) -> Step:
+    """Take one step from zero; with infinitely many inputs by eq. 12.
+
+    variant    how many inputs there are, one of KNOWN
+    batch      their number, if they are a batch
+    generator  draws them
+    """
+    E, P, U = (vectors.double() for vectors in (weights.W_E, weights.P, weights.W_U))
+    N = len(E)
+    T = len(P)
+    if variant == "exact":
         W = U.T @ (E - E.mean(0))
     else:
-        y = torch.arange(N) if known == "one" else torch.randint(N, (batch,), generator=generator)
+        y = torch.arange(N)
+        if variant == "batch":
+            y = torch.randint(N, (batch,), generator=generator)
         t = torch.randint(T, (len(y),), generator=generator)
         # how often each answer came with each token and position
-        seen = torch.zeros(N, N + T, dtype=torch.float64)
-        seen.index_put_((y, y), torch.ones(()).double(), accumulate=True)
-        seen.index_put_((y, N + t), torch.ones(()).double(), accumulate=True)
-        W = N / len(y) * U.T @ (seen - seen.mean(0)) @ torch.cat([E, P])  # 1{y = k} − 1 / N
+        counts = torch.zeros(N, N + T, dtype=torch.float64)
+        counts.index_put_((y, y), torch.ones(()).double(), accumulate=True)
+        counts.index_put_((y, N + t), torch.ones(()).double(), accumulate=True)
+        W = N / len(y) * U.T @ (counts - counts.mean(0)) @ torch.cat([E, P])  # 1{y = k} − 1 / N
     return Step(U @ W @ E.T, U @ W @ P.T)

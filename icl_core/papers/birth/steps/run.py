@@ -1,5 +1,5 @@
-"""Takes the three steps on batches and in exact expectation, tries every order and other widths,
-checks the lemmas."""
+"""Take the three steps on batches and in exact expectation, try every order and other widths, check
+the lemmas."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -40,19 +40,31 @@ from icl_core.papers.birth.steps.settings import (
 from icl_core.training import phases
 from icl_core.training.loop import State
 
-EVALUATED, HELD_OUT = 4096, 2**31 + 17  # sequences that no step saw, and their seed
+EVALUATED = 4096  # sequences that no step saw
+HELD_OUT = 2**31 + 17  # their seed
 WIDTHS = (32, 64, 128, 256, 512)
 PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream holds positions
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """`curve/step` 0 to 3 and [seeds, 4], by way: `curve/recall_<matrix>_<way>`, with `_paper` as
-    eq. 9 has it and for W_K1 `_asked`, and `curve/<measure>_<way>`; `step/<way>_<matrix>` of the
-    first seed, the coefficients of its gradient (in the whole model the gradient), and of the
-    others as `seed/<number>/step/…`. In the proof's
-    setting also [seeds, orders, 3] `orders/recall` and `orders/size`, `sweep/*` and `toy/*` [seeds,
-    widths], `lemma/*` and `spurious/ratio` [seeds], `places/accuracy` [seeds, places],
-    `law/shares`; `names/*` of what these are."""
+    """Take the steps of every seed, with all that is measured of them. Return:
+
+    curve/recall_<matrix>_<way>  [seeds, 4] beside `curve/step` 0 to 3; also with `_paper` as eq. 9
+                                 has it, and for W_K1 with `_asked`
+    curve/<measure>_<way>        [seeds, 4], what the model achieves
+    step/<way>_<matrix>          of the first seed, the coefficients of its gradient (in the whole
+                                 model the gradient); of the others seed/<number>/step/…
+
+    and in the proof's setting:
+
+    orders/recall, orders/size   [seeds, orders, 3]
+    sweep/…, toy/…               [seeds, widths]
+    lemma/…, spurious/ratio      [seeds]
+    places/accuracy              [seeds, places]
+    law/shares                   [2]
+
+    names/… are the ids of all these. Raises `Cancelled`.
+    """
     plan = [
         phases.Phase(
             f"seed {seed_config.seed}",
@@ -73,7 +85,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         {name: array for name, array in row.items() if name.startswith("step/")} for row in rows
     ]
     steps = np.arange(4)
-    others = [{**each, "snapshot/step": steps} for each in steps_of[1:]]
+    others = [{**gradients, "snapshot/step": steps} for gradients in steps_of[1:]]
     stacked |= steps_of[0] | other_seeds(dict(enumerate(others, 2)), in_half=False)
     stacked |= {"curve/step": steps, "snapshot/step": steps, "names/matrices": names(MATRICES)}
     stacked |= {
@@ -91,14 +103,18 @@ def _ways(config: Config) -> list[str]:
 
 
 def _seed(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    """All of one seed: a phase of a single step, of which there is nothing to save."""
+    """Return all tensors of one seed: a phase of a single step, of which there is nothing to
+    save."""
     report(State(), dict)
-    order, cache, tensors = config.order.split(THEN), {}, {}
+    order = config.order.split(THEN)
+    cache: dict[tuple[str, ...], Tensor] = {}  # the coefficients of steps on batches, by path
+    tensors: dict[str, np.ndarray] = {}
     gradients = {"batch": on_batches(config), "exact": exactly}
     for way in _ways(config):
-        walked = walk(config, gradients[way], order, cache if way == "batch" else None)
-        tensors |= _followed(config, way, [begun(config), *(weights for _, weights in walked)])
-        tensors |= {f"step/{way}_{n}": _small(C) for n, (C, _) in zip(order, walked, strict=True)}
+        steps = walk(config, gradients[way], order, cache if way == "batch" else None)
+        tensors |= _followed(config, way, [begun(config), *(weights for _, weights in steps)])
+        for name, (coefficients, _) in zip(order, steps, strict=True):
+            tensors[f"step/{way}_{name}"] = coefficients.float().numpy()
     if config.setup == "whole":
         return tensors
     return {
@@ -110,18 +126,15 @@ def _seed(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     }
 
 
-def _small(coefficients: Tensor) -> np.ndarray:
-    """As it is kept."""
-    return coefficients.float().numpy()
-
-
 def _followed(config: Config, way: str, states: list[Weights]) -> dict[str, np.ndarray]:
-    """What each step has changed: recalls, and what the model makes of sequences."""
-    task, rows = task_of(config), []
+    """Return the recalls, and what the model makes of sequences, at every state: before the first
+    step and after each, [4]."""
+    task = task_of(config)
+    rows = []
     for weights in states:
-        recalled = recalls(weights, task)
-        row = {f"recall_{name}": recalled[name] for name in MATRICES}
-        row |= {f"recall_{name}_paper": recalled[f"{name}_paper"] for name in ("W_K2", "W_K1")}
+        shares_right = recalls(weights, task)
+        row = {f"recall_{name}": shares_right[name] for name in MATRICES}
+        row |= {f"recall_{name}_paper": shares_right[f"{name}_paper"] for name in ("W_K2", "W_K1")}
         row["recall_W_K1_asked"] = _asked(weights, task)
         rows.append({**row, **_measured(config, task, weights)})
     return {
@@ -130,10 +143,11 @@ def _followed(config: Config, way: str, states: list[Weights]) -> dict[str, np.n
 
 
 def _asked(weights: Weights, task: Task) -> float:
-    """The recall of W_K1 without its last pair: position T looks back at T − 1, where next to no
-    trigger stands."""
+    """Return the recall of W_K1 without its last pair: position T looks back at T − 1, where next
+    to no trigger stands."""
     S = memory_scores("W_K1", weights, task).matrix
-    return recall(S, OVER["W_K1"], torch.ones(len(S)).index_fill_(0, torch.tensor(len(S) - 1), 0.0))
+    counted = torch.ones(len(S)).index_fill_(0, torch.tensor(len(S) - 1), 0.0)
+    return recall(S, OVER["W_K1"], counted)
 
 
 def _measured(config: Config, task: Task, weights: Weights) -> Mapping[str, float]:
@@ -143,82 +157,79 @@ def _measured(config: Config, task: Task, weights: Weights) -> Mapping[str, floa
 
 
 def _held_out(config: Config, sequences: int) -> Drawn:
-    """Sequences that no step saw."""
+    """Return sequences that no step saw."""
     return sample(config.N, config.T, sequences, torch.Generator().manual_seed(HELD_OUT))
 
 
 def _orders(config: Config, cache: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
-    """The recalls at the end of every order, and how long the matrices are."""
-    task, recalled, sizes = task_of(config), [], []
+    """Return the recalls at the end of every order, and the Euclidean norms of the matrices,
+    [orders, matrices] each."""
+    task = task_of(config)
+    shares_right = []
+    sizes = []
     for order in ORDERS:
         _, weights = walk(config, on_batches(config), order.split(THEN), cache)[-1]
         end_recalls = recalls(weights, task)
-        recalled.append([end_recalls[name] for name in MATRICES])
+        shares_right.append([end_recalls[name] for name in MATRICES])
         sizes.append([float(weights[name].norm()) for name in MATRICES])
     return {
-        "orders/recall": np.array(recalled, np.float32),
+        "orders/recall": np.array(shares_right, np.float32),
         "orders/size": np.array(sizes, np.float32),
     }
 
 
 def _widths(config: Config) -> dict[str, np.ndarray]:
-    """The recalls after the theorem's three steps at every width, and Section 6's example at it."""
-    recalled, example = [], []
+    """Return the recalls after the theorem's three steps at every width, and what Section 6's
+    example makes there, [widths] each."""
+    shares_right = []
+    examples = []
     for d in WIDTHS:
         config_at_d = replace(config, d=d)
         weights = walk(config_at_d, on_batches(config_at_d), THEOREM.split(THEN))[-1][1]
-        end_recalls, generator = (
-            recalls(weights, task_of(config_at_d)),
-            torch.Generator().manual_seed(config.seed),
-        )
+        end_recalls = recalls(weights, task_of(config_at_d))
+        generator = torch.Generator().manual_seed(config.seed)
         steps = [
             noise_example.step(weights, variant, config.batch, generator)
             for variant in noise_example.KNOWN
         ]
-        recalled.append([end_recalls[name] for name in MATRICES])
-        example.append([[step.accuracy, step.signal, step.noise] for step in steps])
-    sweep = {
-        f"sweep/recall_{n}": np.array(recalled, np.float32)[:, i] for i, n in enumerate(MATRICES)
-    }
-    toys = {
-        f"toy/{measure}_{variant}": np.array(example, np.float32)[:, i, j]
-        for i, variant in enumerate(noise_example.KNOWN)
-        for j, measure in enumerate(("accuracy", "signal", "noise"))
-    }
-    return {**sweep, **toys}
+        shares_right.append([end_recalls[name] for name in MATRICES])
+        examples.append([[step.accuracy, step.signal, step.noise] for step in steps])
+    by_matrix = np.array(shares_right, np.float32).T  # (matrices, widths)
+    tensors = {f"sweep/recall_{name}": row for name, row in zip(MATRICES, by_matrix, strict=True)}
+    by_variant = np.array(examples, np.float32)  # (widths, variants, measures)
+    for i, variant in enumerate(noise_example.KNOWN):
+        for j, measure in enumerate(("accuracy", "signal", "noise")):
+            tensors[f"toy/{measure}_{variant}"] = by_variant[:, i, j]
+    return tensors
 
 
 def given(config: Config) -> lemmas.Given:
-    """What the lemmas are checked on: Shakespeare's bigrams for the first, and sequences that no
-    step saw. What stands for W_O2 and W_K2 is their construction, as the lemmas hold whatever they
-    are."""
-    weights = construct(begun(config), task_of(config), logit=1.0, output_scale=1.0).to(
-        torch.float64
-    )
-    return lemmas.Given(
-        weights, _held_out(config, CHECKED), make_task(config.N, 1, config.T).bigram
-    )
+    """Return what the lemmas are checked on: Shakespeare's bigrams for the first, and sequences
+    that no step saw. What stands for W_O2 and W_K2 is their construction, as the lemmas hold
+    whatever they are."""
+    weights = construct(begun(config), task_of(config), logit=1.0, output_scale=1.0)
+    bigram = make_task(config.N, 1, config.T).bigram
+    return lemmas.Given(weights.to(torch.float64), _held_out(config, CHECKED), bigram)
 
 
 def _lemmas(config: Config) -> dict[str, np.ndarray]:
-    """How far each lemma's formula is from autograd, as a share of the largest entry."""
-    checked = given(config)
+    """Return how far each lemma's formula is from autograd, as a share of the largest entry."""
+    inputs = given(config)
     return {
-        f"lemma/{name}": np.array(lemmas.apart(lemma(checked)))
+        f"lemma/{name}": np.array(lemmas.apart(lemma(inputs)))
         for name, lemma in lemmas.LEMMAS.items()
     }
 
 
 def _stored(config: Config, cache: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
-    """What else the theorem's steps have stored: how strong the pairs of W_O2 are with what layer 1
-    makes of a character, beside the right ones; and the share of right answers where the stream
-    holds positions."""
+    """Return what else the theorem's steps have stored: how strong the pairs of W_O2 are with what
+    layer 1 makes of a character, beside the right ones; and the share of right answers where the
+    stream holds positions."""
     weights = walk(config, on_batches(config), THEOREM.split(THEN), cache)[-1][1]
     right, mean = (strengths - strengths.mean() for strengths in proof_model.both_stored(weights))
-    placed = proof_model.with_positions(weights, _held_out(config, EVALUATED))
+    ratio = float(mean.diagonal().mean() / right.diagonal().mean())
+    accuracies = proof_model.with_positions(weights, _held_out(config, EVALUATED))
     return {
-        "spurious/ratio": np.array(
-            float(mean.diagonal().mean() / right.diagonal().mean()), np.float32
-        ),
-        "places/accuracy": np.array([placed[name] for name in PLACES], np.float32),
+        "spurious/ratio": np.array(ratio, np.float32),
+        "places/accuracy": np.array([accuracies[name] for name in PLACES], np.float32),
     }

@@ -7,7 +7,10 @@ from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.contract.seeds import HELD, seed_shown_knob
 from icl_core.machine import device
 
-TASK, STEPS, REPEATS = "the task, the model", "the three steps", "repetition"
+# the groups of settings
+TASK = "the task, the model"
+STEPS = "the three steps"
+REPEATS = "repetition"
 SETUPS = {
     "proof": "the proof's: uniform characters, simplified model",
     "whole": "Shakespeare, the whole model of Section 4.2",
@@ -65,7 +68,7 @@ class Config:
 
     @property
     def rates(self) -> dict[str, float]:
-        """The step size of each matrix."""
+        """Return the step size of each matrix."""
         return {"W_O2": self.eta_O2, "W_K2": self.eta_K2, "W_K1": self.eta_K1}
 
     def check(self) -> None:

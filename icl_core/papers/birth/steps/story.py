@@ -10,12 +10,10 @@ from icl_core.papers.birth.steps.metrics import after, complete
 from icl_core.papers.birth.steps.settings import THEOREM, Config, View
 
 # the drawers
-ORDER, ALSO, FORMULAS, FILTER = (
-    "Order and width",
-    "What else is stored",
-    "The formulas",
-    "Filtering noise",
-)
+ORDER = "Order and width"
+ALSO = "What else is stored"
+FORMULAS = "The formulas"
+FILTER = "Filtering noise"
 
 
 def _task(config: Config) -> str:
@@ -37,30 +35,30 @@ def _share(run: Run, measure: str, steps: int, way: str = "batch") -> float:
 
 
 def _moved(run: Run) -> dict[str, bool]:
-    """Whether each matrix has a gradient that is not zero where all three are zero: an order may
-    begin with it."""
-    orders, size = run.names("orders"), run["orders/size"].max(0)
-    firsts = {
-        name: [i for i, order in enumerate(orders) if order.startswith(name)]
-        for name in run.names("matrices")
-    }
-    return {
-        name: bool(size[rows, column].max() > 0)
-        for column, (name, rows) in enumerate(firsts.items())
-    }
+    """Return whether each matrix has a gradient that is not zero where all three are zero: an order
+    may begin with it."""
+    orders = run.names("orders")
+    sizes = run["orders/size"].max(0)  # (orders, matrices)
+    moved = {}
+    for column, name in enumerate(run.names("matrices")):
+        rows = [row for row, order in enumerate(orders) if order.startswith(name)]
+        moved[name] = bool(sizes[rows, column].max() > 0)
+    return moved
 
 
 def _first(run: Run, view: View) -> int:
-    """The first of those that the question names whose gradient is not zero at the start."""
-    return int(np.argmax([_moved(run)[name] for name in MATRICES]))
+    """Return the index of the first matrix that the question names whose gradient is not zero at
+    the start."""
+    moved = _moved(run)
+    return int(np.argmax([moved[name] for name in MATRICES]))
 
 
 def _zeros(run: Run, view: View) -> str:
     moved = _moved(run)
-    told = [NAMES[name] for name in MATRICES if moved[name]]
+    moving = [NAMES[name] for name in MATRICES if moved[name]]
     still = [NAMES[name] for name in MATRICES if not moved[name]]
     return (
-        f"Not zero: the gradient of {' and '.join(told) or 'none'}. Exactly zero: "
+        f"Not zero: the gradient of {' and '.join(moving) or 'none'}. Exactly zero: "
         f"{' and '.join(still) or 'none'}."
     )
 
@@ -82,14 +80,15 @@ def _match(run: Run, view: View) -> str:
 
 
 def _how_many(run: Run, view: View) -> int:
-    """How many answers are right after two steps: nearly all, about half, hardly any."""
-    right = _share(run, "accuracy", 2)
-    return 0 if right > 0.8 else 1 if right > 0.25 else 2
+    """Return the index of the choice that says how many answers are right after two steps: nearly
+    all, about half, hardly any."""
+    accuracy = _share(run, "accuracy", 2)
+    return 0 if accuracy > 0.8 else 1 if accuracy > 0.25 else 2
 
 
 def _trigger(run: Run, view: View) -> str:
-    right, trigger = (_share(run, name, 2) for name in ("accuracy", "trigger"))
-    return f"{right:.0%} are right. {trigger:.0%} of the answers are the trigger itself."
+    accuracy, trigger = (_share(run, name, 2) for name in ("accuracy", "trigger"))
+    return f"{accuracy:.0%} are right. {trigger:.0%} of the answers are the trigger itself."
 
 
 def _back(run: Run, view: View) -> str:
@@ -102,9 +101,9 @@ def _back(run: Run, view: View) -> str:
 
 
 def _others(run: Run) -> float:
-    """How many of the other orders store all three, the mean over seeds."""
-    other = [order != THEOREM for order in run.names("orders")]
-    return float(complete(run)[:, other].sum(1).mean())
+    """Return how many of the other orders store all three, the mean over seeds."""
+    is_other = [order != THEOREM for order in run.names("orders")]
+    return float(complete(run)[:, is_other].sum(1).mean())
 
 
 def _orders(run: Run, view: View) -> str:

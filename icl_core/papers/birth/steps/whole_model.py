@@ -14,8 +14,8 @@ SEQUENCES = 128  # that no step saw
 
 @torch.no_grad()
 def measures(weights: Weights, task: Task) -> dict[str, float]:
-    """As `simplified.measures`, over all in-context positions; followers in place of the one
-    output. What has no counterpart is NaN."""
+    """Return what `proof_model.measures` returns, over all in-context positions, with followers in
+    place of the one output. What has no counterpart is NaN."""
     batch = held_out(task, SEQUENCES, "cpu")
     logits, first, second = forward(weights, batch.inputs)
     assert first is not None

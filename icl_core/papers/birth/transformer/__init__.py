@@ -67,12 +67,12 @@ def _training(config: Config) -> float:
     per_token = 6 * (
         attention + (4 + 8 * config.mlp) * config.layers * config.d**2 + config.N * config.d
     )
-    looks = (
+    evaluation_sequences = (
         256 * len(evaluations(config.steps, *EVALUATIONS))
         + 1024
         + 128 * 3 * config.layers * config.heads
     )
-    return config.T * per_token * (config.batch * config.steps + looks / 3)
+    return config.T * per_token * (config.batch * config.steps + evaluation_sequences / 3)
 
 
 SEED = ("seed_shown",)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from icl_core.papers.birth.shared.accuracy import hits
@@ -30,57 +30,55 @@ from icl_core.papers.birth.shared.task import Batch, Task
 
 POSITIONS = 2**14  # held-out positions on which a replacement is evaluated
 WAYS = ("mean", "zero", "patch")
-MEASURES = (
-    "accuracy",
-    "accuracy_error",
-    "global_loss",
-    "other",
-)  # "other": says what follows in the corrupted one
+# "other": how often the model says what follows in the corrupted sequence
+MEASURES = ("accuracy", "accuracy_error", "global_loss", "other")
 
 
-def replacing(which: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T d_H"]) -> Change:
-    """The change that puts `by` in place of the outputs of some heads, (layer, head) counted from
-    1."""
+def replacing(pairs: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T d_H"]) -> Change:
+    """Return the change that puts `by` in place of the outputs of some heads, `pairs` (layer, head)
+    counted from 1."""
 
     def change(layer: int, z: Tensor) -> Tensor:
-        at = [head - 1 for each, head in which if each == layer]
-        if not at:
+        indices = [head - 1 for head_layer, head in pairs if head_layer == layer]
+        if not indices:
             return z
         z = z.clone()
-        z[:, at] = by[layer - 1][:, at, : z.shape[2]]
+        z[:, indices] = by[layer - 1][:, indices, : z.shape[2]]
         return z
 
     return change
 
 
 def uncorrupted(task: Task, batch: Batch) -> Batch:
-    """The sequences none of whose outputs is a trigger and that leave enough characters for others
-    to take their places; maybe none."""
-    clash = (batch.outputs[:, :, None] == batch.triggers[:, None, :]).flatten(1).any(1)
-    room = (~_taken(task, batch)).sum(1).to(clash.device) >= batch.triggers.shape[1]
-    return batch.take((~clash & room).nonzero()[:, 0], batch.tokens.device)
+    """Return the sequences none of whose outputs is a trigger and that leave enough characters for
+    others to take their places; maybe none."""
+    is_both = batch.outputs[:, :, None] == batch.triggers[:, None, :]  # (batch, K, K)
+    has_clash = is_both.flatten(1).any(1)  # (batch)
+    free_count = (~_is_taken(task, batch)).sum(1).to(has_clash.device)  # (batch)
+    has_room = free_count >= batch.triggers.shape[1]
+    return batch.take((~has_clash & has_room).nonzero()[:, 0], batch.tokens.device)
 
 
-def _taken(task: Task, batch: Batch) -> Tensor:
-    """The characters that are triggers or outputs, [batch, N] bool on the CPU."""
-    none = torch.zeros(len(batch.tokens), task.N, dtype=torch.bool)
-    return none.scatter_(1, batch.triggers.cpu(), True).scatter_(1, batch.outputs.cpu(), True)
+def _is_taken(task: Task, batch: Batch) -> Bool[Tensor, "batch N"]:
+    """Return whether each character is a trigger or an output, on the CPU."""
+    is_taken = torch.zeros(len(batch.tokens), task.N, dtype=torch.bool)
+    return is_taken.scatter_(1, batch.triggers.cpu(), True).scatter_(1, batch.outputs.cpu(), True)
 
 
 def corrupted(task: Task, batch: Batch, seed: int = 0) -> Batch:
-    """The same sequences with other outputs, drawn evenly among characters that are neither
+    """Return the same sequences with other outputs, drawn evenly among characters that are neither
     triggers nor the old outputs; every output is replaced, the first too."""
-    taken = _taken(task, batch)
+    is_free = ~_is_taken(task, batch)  # (batch, N)
     K = batch.triggers.shape[1]
-    drawn = torch.multinomial((~taken).double(), K, generator=torch.Generator().manual_seed(seed))
-    drawn = drawn.to(batch.tokens.device)
-    before = (
-        batch.tokens[:, :-1, None] == batch.triggers[:, None, :]
-    )  # (batch, T, K): what follows is output k
-    other = (before * drawn[:, None, :]).sum(-1)
+    generator = torch.Generator().manual_seed(seed)
+    outputs = torch.multinomial(is_free.double(), K, generator=generator)  # (batch, K)
+    outputs = outputs.to(batch.tokens.device)
+    # (batch, T, K): whether a token is trigger k, so that output k follows
+    is_trigger = batch.tokens[:, :-1, None] == batch.triggers[:, None, :]
+    followers = (is_trigger * outputs[:, None, :]).sum(-1)  # (batch, T)
     tokens = batch.tokens.clone()
-    tokens[:, 1:] = torch.where(before.any(-1), other, tokens[:, 1:])
-    return Batch(tokens, batch.in_context, batch.global_, batch.triggers, drawn)
+    tokens[:, 1:] = torch.where(is_trigger.any(-1), followers, tokens[:, 1:])
+    return Batch(tokens, batch.in_context, batch.global_, batch.triggers, outputs)
 
 
 class _Part(NamedTuple):
@@ -115,23 +113,24 @@ class Bench:
 
     @property
     def patches(self) -> bool:
-        """Whether there are sequences with which others can be corrupted."""
+        """Return whether there are sequences that can be corrupted."""
         return len(self.clean.tokens) > 0
 
     @cached_property
     def mean(self) -> Float[Tensor, "L H T d_H"]:
-        """The mean output of every head at every position, over the batch."""
-        total = [torch.stack(part.outputs).sum(1) for part in self._parts]
-        return torch.stack(total).sum(0) / len(self.batch.inputs)
+        """Return the mean output of every head at every position, over the batch."""
+        # (L, rows, H, T, d_H) to (L, H, T, d_H)
+        sums = [torch.stack(part.outputs).sum(1) for part in self._parts]
+        return torch.stack(sums).sum(0) / len(self.batch.inputs)
 
     @cached_property
     def corrupted(self) -> Batch:
-        """The clean sequences with other outputs."""
+        """Return the clean sequences with other outputs."""
         return corrupted(self.task, self.clean)
 
     @cached_property
     def other(self) -> Float[Tensor, "L batch H T d_H"]:
-        """The heads' outputs on the corrupted sequences."""
+        """Return the heads' outputs on the corrupted sequences."""
         parts = _parts(self.weights, self.corrupted, self.heads)
         return torch.cat([torch.stack(part.outputs) for part in parts], 1)
 
@@ -144,29 +143,34 @@ class Bench:
         return _parts(self.weights, self.clean, self.heads)
 
     @torch.no_grad()
-    def measure(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
-        """Return the `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is
-        the model as it is."""
-        chosen = list(which)
-        if by == "patch":
-            return self._patched(chosen) if self.patches else dict.fromkeys(MEASURES, float("nan"))
-        mean = self.mean[:, None] if by == "mean" else torch.zeros_like(self.mean)[:, None]
-        outcomes = [
-            loss_and_hits(self._logits(part, chosen, mean), part.batch) for part in self._parts
-        ]
-        measured = achieved(self.batch, outcomes)
-        return {name: measured[name] for name in MEASURES if name in measured} | {
-            "other": float("nan")
-        }
+    def measure(self, pairs: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
+        """Return the `MEASURES` after a replacement of some heads.
 
-    def _patched(self, which: list[tuple[int, int]]) -> dict[str, float]:
+        pairs  (layer, head) counted from 1; none is the model as it is
+        by     one of `WAYS`
+
+        "other" is NaN for all ways but "patch", and so is everything for "patch" where no sequence
+        can be corrupted.
+        """
+        pairs = list(pairs)
+        if by == "patch":
+            return self._patched(pairs) if self.patches else dict.fromkeys(MEASURES, float("nan"))
+        outputs = self.mean if by == "mean" else torch.zeros_like(self.mean)  # (L, H, T, d_H)
+        outcomes = []
+        for part in self._parts:
+            logits = self._logits(part, pairs, outputs[:, None])
+            outcomes.append(loss_and_hits(logits, part.batch))
+        measures = achieved(self.batch, outcomes)
+        return {name: measures.get(name, float("nan")) for name in MEASURES}
+
+    def _patched(self, pairs: list[tuple[int, int]]) -> dict[str, float]:
         """Return the MEASURES where heads say what they say of the corrupted sequences."""
         clean = self.clean
         losses: list[Tensor] = []
         right: list[Tensor] = []
         as_corrupted: list[Tensor] = []
         for part in self._clean_parts:
-            logits = self._logits(part, which, self.other[:, part.rows])
+            logits = self._logits(part, pairs, self.other[:, part.rows])
             loss, hit = loss_and_hits(logits, part.batch)
             losses.append(loss)
             right.append(hit)
@@ -179,13 +183,13 @@ class Bench:
     def _logits(
         self,
         part: _Part,
-        which: list[tuple[int, int]],
+        pairs: list[tuple[int, int]],
         by: Float[Tensor, "L #batch H T d_H"],
     ) -> Float[Tensor, "batch T N"]:
         """Return the logits on a part with `by` in place of the outputs of some heads."""
-        change = replacing(which, by)
+        change = replacing(pairs, by)
         layers = len(part.streams)
-        first = min((layer for layer, _ in which), default=layers)
+        first = min((layer for layer, _ in pairs), default=layers)
         x = part.streams[first - 1]  # (batch, T, d)
         z = part.outputs[first - 1]  # (batch, H, T, d_H)
         for layer in range(first, layers + 1):
@@ -198,20 +202,24 @@ class Bench:
 
 @torch.no_grad()
 def _parts(weights: Weights, batch: Batch, heads: int) -> list[_Part]:
+    """Return a batch in parts that fit the cache, each with what the model makes of it."""
     return [
-        _Part(rows, part, made.streams, made.outputs)
-        for rows, part, made in passes(weights, batch, heads)
+        _Part(rows, part, outcome.streams, outcome.outputs)
+        for rows, part, outcome in passes(weights, batch, heads)
     ]
 
 
 def each_alone(
-    bench: Bench, which: Iterable[tuple[int, int]]
+    bench: Bench, pairs: Iterable[tuple[int, int]]
 ) -> Mapping[str, Float[np.ndarray, "replaced measures"]]:
-    """By way, the measures of the model as it is and then with each head alone replaced."""
-    sets = [[], *([each] for each in which)]
-    return {
-        way: np.array(
-            [[bench.measure(chosen, way)[name] for name in MEASURES] for chosen in sets], np.float32
-        )
-        for way in WAYS
-    }
+    """Return by way the `MEASURES` of the model as it is, and then with each of some heads, (layer,
+    head) counted from 1, alone replaced."""
+    replacements = [[], *([pair] for pair in pairs)]
+    effects = {}
+    for way in WAYS:
+        rows = []
+        for replacement in replacements:
+            measures = bench.measure(replacement, way)
+            rows.append([measures[name] for name in MEASURES])
+        effects[way] = np.array(rows, np.float32)
+    return effects

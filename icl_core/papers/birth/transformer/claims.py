@@ -115,6 +115,17 @@ MEMORIES = Claim(
     at={**RANDOM_TRIGGERS, "layer_norm": True},
     at_least=0.5,
 )
+COPIES_THE_UNLIKELY = vanilla(
+    id="full-copies-the-unlikely",
+    label="the retrieved character is said where ten others are likelier bigrams",
+    text="A transformer of two layers often says what the context tells although it is an unlikely "
+    "bigram: in more than half of the cases in which at least ten characters follow the trigger "
+    "more often in the text. The paper names no level.",
+    quote="the model may choose to use the retrieved token when it is unlikely to be sampled from "
+    "the global bigram distribution, something which we found to often be the case in practice",
+    at=RANDOM_TRIGGERS,
+    at_least=0.5,
+)
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
     label="other output said, a head of layer 1 patched",
@@ -140,6 +151,7 @@ ALL = (
     ONE_PREVIOUS,
     SHARED_INDUCTION,
     MEMORIES,
+    COPIES_THE_UNLIKELY,
     CARRIED_BY_SECOND,
     COUNTING,
 )

@@ -51,23 +51,23 @@ class Head:
 
     @property
     def role(self) -> str:
-        """One of `behaviour`'s roles."""
+        """Return its role, one of those in `behaviour`."""
         return role(self.previous, self.triggers, self.triggers_even, self.uniformity)
 
     @property
     def does(self) -> str:
-        """What it does, in words."""
+        """Return what it does, in words."""
         return DOES.get(self.role, MIXED)
 
     @property
     def found(self) -> float:
-        """How far its attention at triggers is beyond a uniform attention's: 0 is chance, 1 is
-        all."""
+        """Return how far its attention at triggers is beyond a uniform attention's: 0 is chance, 1
+        is all."""
         return beyond(self.triggers, self.triggers_even)
 
     @property
     def strength(self) -> float:
-        """How much it does of what it does."""
+        """Return how much it does of what it does, a share of attention."""
         return {PREVIOUS: self.previous, INDUCTION: self.found}.get(self.role, self.uniformity)
 
 
@@ -80,13 +80,13 @@ def heads_shown(run: Run, snapshot: int) -> list[Head]:
     steps = run["curve/step"][: len(run["heads/previous"])]
     evaluation = int(np.abs(steps - run.snapshot_steps[snapshot]).argmin())
     measures = [run[f"heads/{name}"][evaluation].tolist() for name in MEASURES]
-    back = one_back_at(run, snapshot)
+    look_back = one_back_at(run, snapshot)
     heads = []
     for index, (name, *values) in enumerate(zip(run.names("heads"), *measures, strict=True)):
         everywhere = values[0]
-        where_read = float(back.attention[index])
+        where_read = float(look_back.attention[index])
         previous = everywhere if math.isnan(where_read) else where_read
-        heads.append(Head(name, previous, float(back.strongest[index]), *values))
+        heads.append(Head(name, previous, float(look_back.strongest[index]), *values))
     return heads
 
 
@@ -95,9 +95,9 @@ def last_heads(run: Run) -> list[Head]:
     return heads_shown(run, len(run.snapshot_steps) - 1)
 
 
-def of_role(heads: list[Head], wanted: str) -> list[Head]:
-    """Return the heads that do one thing."""
-    return [head for head in heads if head.role == wanted]
+def of_role(heads: list[Head], role_name: str) -> list[Head]:
+    """Return the heads that have a role."""
+    return [head for head in heads if head.role == role_name]
 
 
 def one_back_at(run: Run, snapshot: int) -> OneBack:
@@ -108,8 +108,8 @@ def one_back_at(run: Run, snapshot: int) -> OneBack:
     """
     if run.finished and snapshot == len(run.snapshot_steps) - 1:
         return one_back_after_training(run)
-    every = one_back_in_example(run)
-    return OneBack(every.attention[snapshot], every.strongest[snapshot])
+    in_example = one_back_in_example(run)
+    return OneBack(in_example.attention[snapshot], in_example.strongest[snapshot])
 
 
 @lru_cache(maxsize=8)
@@ -122,9 +122,9 @@ def one_back_after_training(run: Run) -> OneBack:
 @lru_cache(maxsize=8)
 def one_back_in_example(run: Run) -> OneBack:
     """Return `one_back` of the example at every snapshot, [snapshots, heads]."""
-    inside = torch.tensor(run["example/in_context"])[None]  # (1, T)
+    in_context = torch.tensor(run["example/in_context"])[None]  # (1, T)
     snapshots = [
-        one_back(torch.tensor(example_maps(run, index))[None], inside, run.config.heads)
+        one_back(torch.tensor(example_maps(run, index))[None], in_context, run.config.heads)
         for index in range(len(run.snapshot_steps))
     ]
     return OneBack(
@@ -152,8 +152,8 @@ def example_maps(run: Run, snapshot: int) -> np.ndarray:
 
 def example_inputs(run: Run) -> torch.Tensor:
     """Return the tokens of the example, [T]."""
-    known = {character: token for token, character in enumerate(run.names("characters"))}
-    return torch.tensor([known[character] for character in run.names("sequence")])
+    tokens = {character: token for token, character in enumerate(run.names("characters"))}
+    return torch.tensor([tokens[character] for character in run.names("sequence")])
 
 
 def final_weights(run: Run) -> dict[str, torch.Tensor]:
@@ -165,10 +165,10 @@ def final_weights(run: Run) -> dict[str, torch.Tensor]:
     }
 
 
-def forms(run: Run, wanted: str) -> float | None:
+def forms(run: Run, role_name: str) -> float | None:
     """Return the step of the first snapshot at which some head of the seed shown has a role; None
     if none ever does."""
     for snapshot, step in enumerate(run.snapshot_steps):
-        if of_role(heads_shown(run, snapshot), wanted):
+        if of_role(heads_shown(run, snapshot), role_name):
             return float(step)
     return None

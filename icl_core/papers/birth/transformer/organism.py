@@ -60,13 +60,13 @@ def gpt2_tensors(weights: Weights) -> dict[str, np.ndarray]:
         "lm_head.weight": weights["W_U"],
     }
     for layer in range(1, layers_of(weights) + 1):
-        both = [weights[f"{name}{layer}"] for name in ("W_Q", "W_K", "W_V")]
+        projections = [weights[f"{name}{layer}"] for name in ("W_Q", "W_K", "W_V")]
         W_in = weights.get(f"W_in{layer}", zeros(WIDER * d, d))
         W_out = weights.get(f"W_out{layer}", zeros(d, WIDER * d))
         parts = {
             "ln_1.weight": weights[f"gain_attention{layer}"],
             "ln_1.bias": weights[f"bias_attention{layer}"],
-            "attn.c_attn.weight": torch.cat(both).T,  # (d, 3 d)
+            "attn.c_attn.weight": torch.cat(projections).T,  # (d, 3 d)
             "attn.c_attn.bias": zeros(3 * d),
             "attn.c_proj.weight": weights[f"W_O{layer}"].T,
             "attn.c_proj.bias": zeros(d),
@@ -105,7 +105,7 @@ def _matrices(run: Run) -> dict[str, Any]:
     """
     weights = final_weights(run)
     task = task_of(run.config)
-    measured = recalls(weights, task, run.config.heads)
+    recall_of = recalls(weights, task, run.config.heads)
     matrices: dict[str, Any] = {}
     for name, S in readings(weights, task, run.config.heads).items():
         over = OVER[name]
@@ -114,10 +114,10 @@ def _matrices(run: Run) -> dict[str, Any]:
         pairs = zip(_names_of(name, run, task), shares, strict=True)
         matrices[name] = {
             "stores": STORES[name],
-            "recall": measured[name],
+            "recall": recall_of[name],
             "head": best + 1 if len(S) > 1 else None,
             "half_from_step": _half_from(run, name),
-            "pairs": [{"of": of, "recalled": float(share)} for of, share in pairs],
+            "pairs": [{"of": label, "recalled": float(share)} for label, share in pairs],
         }
     return matrices
 
@@ -146,7 +146,8 @@ def _heads(run: Run) -> list[dict[str, Any]]:
     by_snapshot = [heads_shown(run, index) for index in range(len(run.snapshot_steps))]
     heads = []
     for index, head in enumerate(by_snapshot[-1]):
-        other = [at for at, every in enumerate(by_snapshot) if every[index].role != head.role]
+        roles = [snapshot_heads[index].role for snapshot_heads in by_snapshot]
+        others = [snapshot for snapshot, role in enumerate(roles) if role != head.role]
         layer, number = head.name.split(".")
         heads.append(
             {
@@ -157,7 +158,7 @@ def _heads(run: Run) -> list[dict[str, Any]]:
                 "attention_on_previous": _or_null(head.previous),
                 "attention_on_followers_at_triggers": _or_null(head.triggers),
                 "of_uniform_attention": _or_null(head.triggers_even),
-                "from_step": run.snapshot_steps[other[-1] + 1 if other else 0],
+                "from_step": run.snapshot_steps[others[-1] + 1 if others else 0],
             }
         )
     return heads

@@ -8,11 +8,15 @@ from icl_core.papers.birth.shared.captions import TASK
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer.draw.ablation import measure_replaced, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
-from icl_core.papers.birth.transformer.load_run import forms, last_heads, of_role
+from icl_core.papers.birth.transformer.load_run import Head, forms, last_heads, of_role
 from icl_core.papers.birth.transformer.settings import View
 
-ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
-SECOND = "2.1, 2.2, 2.3, 2.4"
+# the drawers
+ONE = "One head"
+REPLACE = "Replace heads"
+CURVES = "All curves"
+SINGLE = "One layer"
+SECOND = "2.1, 2.2, 2.3, 2.4"  # the heads of layer 2
 
 
 def _start(run: Run, view: View) -> str:
@@ -23,29 +27,29 @@ def _start(run: Run, view: View) -> str:
     )
 
 
-def _backward(run: Run) -> list:
-    return [
-        head for head in last_heads(run) if head.name.startswith("1.") and head.role == PREVIOUS
-    ]
+def _in_layer_1(run: Run) -> list[Head]:
+    return [head for head in last_heads(run) if head.name.startswith("1.")]
 
 
 def _how_many(run: Run, view: View) -> int:
-    count = len(_backward(run))
+    count = len(of_role(_in_layer_1(run), PREVIOUS))
     return 0 if count == 1 else 2 if count == run.config.heads else 1
 
 
 def _which_back(run: Run, view: View) -> str:
-    heads = [head for head in last_heads(run) if head.name.startswith("1.")]
-    most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
+    heads = _in_layer_1(run)
+    count = len(of_role(heads, PREVIOUS))
+    first, second = sorted(heads, key=lambda head: -head.previous)[:2]
     return (
-        f"{len(_backward(run))} of {len(heads)}: head {most.name} puts {most.previous:.0%} of "
+        f"{count} of {len(heads)}: head {first.name} puts {first.previous:.0%} of "
         f"its attention on the previous character where layer 2 reads; the next of them, "
-        f"{next_.name}, {next_.previous:.0%}."
+        f"{second.name}, {second.previous:.0%}."
     )
 
 
 def _formed(run: Run) -> float | None:
-    """The step by which some head looks one back and some finds what followed."""
+    """Return the step by which some head looks one back and some finds what followed; None if one
+    of these never happens."""
     steps = [forms(run, role) for role in (PREVIOUS, INDUCTION)]
     return max(step for step in steps if step is not None) if None not in steps else None
 
@@ -59,22 +63,25 @@ def _found(run: Run, view: View) -> str:
     )
 
 
-def _left(run: Run, heads: list[str]) -> list[float]:
-    """Accuracy with each of some heads alone replaced by its mean."""
+def _accuracies_without(run: Run, heads: list[str]) -> list[float]:
+    """Return the accuracy with each of some heads alone replaced by its mean."""
     names = run.names("heads")
     return [float(run["effect/mean"][1 + names.index(name), 0]) for name in heads]
 
 
 def _without_back(run: Run) -> float:
-    return _left(run, [max(last_heads(run), key=lambda head: head.previous).name])[0]
+    """Return the accuracy with the head that looks one back most replaced by its mean."""
+    head = max(last_heads(run), key=lambda head: head.previous)
+    return _accuracies_without(run, [head.name])[0]
 
 
 def _needed(run: Run, view: View) -> str:
-    second = _left(run, [name for name in run.names("heads") if name.startswith("2.")])
+    names = [name for name in run.names("heads") if name.startswith("2.")]
+    accuracies = _accuracies_without(run, names)
     return (
         f"{_without_back(run):.0%} stay right, instead of {float(run['effect/mean'][0, 0]):.0%}. "
-        f"Replace one head of layer 2 instead, and {min(second):.0%} to {max(second):.0%} stay "
-        "right."
+        f"Replace one head of layer 2 instead, and {min(accuracies):.0%} to "
+        f"{max(accuracies):.0%} stay right."
     )
 
 
@@ -82,22 +89,21 @@ def _thirds(share: float) -> int:
     return 0 if share < 0.5 else 1 if share < 0.75 else 2
 
 
-def _said(run: Run) -> tuple[float, float]:
-    """How often the other output is said, with all heads of layer 1 patched, and of layer 2."""
-    names = run.names("heads")
-    first, second = ([name for name in names if name.startswith(f"{layer}.")] for layer in (1, 2))
-    return measure_replaced(run, first, "patch")["other"], measure_replaced(run, second, "patch")[
-        "other"
-    ]
+def _says_other(run: Run, layer: int) -> float:
+    """Return how often the other output is said, with all heads of a layer patched."""
+    names = [name for name in run.names("heads") if name.startswith(f"{layer}.")]
+    return measure_replaced(run, names, "patch")["other"]
 
 
 def _which_layer(run: Run, view: View) -> int:
-    first, second = (share > 0.5 for share in _said(run))
-    return 2 if first == second else 1 if second else 0
+    by_first = _says_other(run, 1) > 0.5
+    by_second = _says_other(run, 2) > 0.5
+    return 2 if by_first == by_second else 1 if by_second else 0
 
 
 def _patched(run: Run, view: View) -> str:
-    first, second = _said(run)
+    first = _says_other(run, 1)
+    second = _says_other(run, 2)
     return (
         "With the heads of layer 2 from the other sequence, the model says the other output "
         f"{second:.0%} of the time; with those of layer 1, {first:.0%}."
@@ -105,9 +111,9 @@ def _patched(run: Run, view: View) -> str:
 
 
 def _all_second(run: Run, view: View) -> str:
-    left = measure_replaced(run, named(SECOND), "mean")
+    measures = measure_replaced(run, named(SECOND), "mean")
     return (
-        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} "
+        f"{measures['accuracy']:.0%} stay right. The loss elsewhere, {measures['global_loss']:.2f} "
         "nats, hardly needs them: bigrams can be predicted without looking back."
     )
 

@@ -24,16 +24,15 @@ NEEDS = {
 
 
 def distances(run: Run, view: View) -> Panel:
-    """The divergence from each strategy over training, with the background in the colour of the
-    nearest."""
+    """Draw the divergence from each strategy over training, with the background in the colour of
+    the nearest."""
     ids = run.names("strategies")
     series = [_curve(run, name) for name in ids]
     if view.single_seeds:
-        rows = ((name, seed) for name in ids for seed in range(len(run["curve/loss"])))
-        series += [
-            Curve(f"{NAMES[n]}, seed {seed}", run["curve/step"], run[f"curve/kl_{n}"][seed], "seed")
-            for n, seed in rows
-        ]
+        steps = run["curve/step"]
+        for name in ids:
+            for seed, curve in enumerate(run[f"curve/kl_{name}"]):
+                series.append(Curve(f"{NAMES[name]}, seed {seed}", steps, curve, "seed"))
     top = max(float(np.nanmax(run[f"curve/kl_{name}"])) for name in ids)
     figure = figures.curves(
         series,
@@ -80,14 +79,17 @@ def _nearest_title(run: Run) -> str:
     if not run.finished:
         names = nearest(run)
         return f"So far nearest to {NAMES[names[-1]]}" if names else "Distances so far"
-    steps = ((NAMES[name], becomes(run, name)) for name in run.names("strategies")[1:])
-    found = ", ".join(f"{name} from step {step:.0f}" for name, step in steps if step is not None)
-    return f"Predictions are nearest to {found or 'uniform'}"
+    stages = []
+    for name in run.names("strategies")[1:]:
+        step = becomes(run, name)
+        if step is not None:
+            stages.append(f"{NAMES[name]} from step {step:.0f}")
+    return f"Predictions are nearest to {', '.join(stages) or 'uniform'}"
 
 
 def looks(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the position before, and the last layer's on what followed the same
-    state."""
+    """Draw layer 1's attention on the position before, and the last layer's on what followed the
+    same state."""
     at = _at(run, view)
     series = [
         Curve("layer 1: previous", run["curve/step"], run["curve/previous"], "layer 1"),
@@ -126,11 +128,9 @@ def looks(run: Run, view: View) -> Panel:
 
 
 def losses(run: Run, view: View) -> Panel:
-    """The loss over training, beside the strategies' and that of who knows the chain."""
-    series, lines = (
-        [Curve("trained", run["curve/step"], run["curve/loss"])],
-        [("ln k", float(np.log(run.config.k)), "floor")],
-    )
+    """Draw the loss over training, beside that of a uniform guess."""
+    series = [Curve("trained", run["curve/step"], run["curve/loss"])]
+    lines = [("ln k", float(np.log(run.config.k)), "floor")]
     return Panel(
         f"The loss falls to {run['evaluated/loss'].mean():.3f} nats"
         if run.finished
@@ -144,14 +144,12 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def positions(run: Run, view: View) -> Panel:
-    """The loss by position after training, of the model and the strategies."""
+    """Draw the loss by position after training, of the model and the strategies."""
     x = np.arange(1, run.config.T + 1)
-    series = [
-        Curve(
-            NAMES[name], x, smoothed(run[f"baseline/loss_{name}_at"]), KINDS.get(name, GREY), "dash"
-        )
-        for name in run.names("strategies")
-    ]
+    series = []
+    for name in run.names("strategies"):
+        loss = smoothed(run[f"baseline/loss_{name}_at"])  # [T]
+        series.append(Curve(NAMES[name], x, loss, KINDS.get(name, GREY), "dash"))
     series.append(Curve("trained", x, smoothed(run["evaluated/loss_at"])))
     chain = float(run["baseline/loss_chain"][0])
     model, best = (
@@ -171,7 +169,7 @@ def positions(run: Run, view: View) -> Panel:
 
 
 def smoothed(rows: np.ndarray, over: int = 9) -> np.ndarray:
-    """Means over neighbouring positions, fewer at the ends; [..., T]."""
+    """Return means over neighbouring positions, fewer at the ends; [..., T] to [..., T]."""
     T = rows.shape[-1]
     ends = [(max(0, t - over // 2), min(T, t + over // 2 + 1)) for t in range(T)]
     return np.stack([rows[..., low:high].mean(-1) for low, high in ends], -1)

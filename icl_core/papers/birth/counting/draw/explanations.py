@@ -23,11 +23,12 @@ SAYS = (
     "Here a · b stands for (W_Q a)ᵀ (W_K b) / √d, and a · r(3) for (W_Q a)ᵀ r_3 / √d, the key's "
     "distance being 3."
 )
+# the parts of the stream, by sign
 CALLED = {
     "w_E": "state",
     "o¹": "copy by layer 1",
     "o²": "output of layer 2",
-}  # of the stream, by sign
+}
 ONE_LAYER = {"o¹": "output of layer 1"}
 COUNTED = {
     "uniform": "A uniform guess gives each of {k} states the same.",
@@ -44,10 +45,12 @@ MODEL = (
 
 
 def _attention(first: bool, run: Run, view: View) -> list[Map]:
-    """The map of layer 1, or of the last layer."""
-    reading, parameters = read(run, view), _double(run, view)
+    """Return the map of layer 1, or of the last layer."""
+    reading = read(run, view)
+    parameters = _double(run, view)
     layer = 1 if first else run.config.layers
-    parts = dict(list(streams(parameters, reading).items())[:layer])  # what has been written before
+    # those that have been written before the layer
+    parts = dict(list(streams(parameters, reading).items())[:layer])
     shown = reading.attention[layer - 1].copy()
     shown[np.triu_indices(len(shown), 1)] = np.nan
     labels = positions(reading.letters)[0]
@@ -55,10 +58,12 @@ def _attention(first: bool, run: Run, view: View) -> list[Map]:
     return [Map(f"Layer {layer}", shown, ("query", "key"), labels, labels, explain)]
 
 
-first, second = (partial(_attention, each) for each in (True, False))
+first = partial(_attention, True)
+second = partial(_attention, False)
 
 
 def _double(run: Run, view: View) -> dict[str, Tensor]:
+    """Return the parameters at the snapshot shown, float64, without the axis of seeds."""
     return {
         name: parameter[0].double()
         for name, parameter in parameters_at(run, run.snapshot_at(view)).items()
@@ -66,30 +71,30 @@ def _double(run: Run, view: View) -> dict[str, Tensor]:
 
 
 def streams(parameters: dict[str, Tensor], reading: Reading) -> dict[str, Tensor]:
-    """What the stream is the sum of in the end, by sign: [T, d] each; before layer l the first l of
-    them."""
+    """Return the parts whose sum the stream is in the end, by sign, [T, d] each; before layer l it
+    is the sum of the first l."""
     parts = {"w_E": parameters["W_E"][reading.tokens]}
     for layer, weights in enumerate(reading.attention, 1):
         x = torch.stack(list(parts.values())).sum(0)
-        read = torch.from_numpy(weights).double() @ x
-        parts["o" + "¹²"[layer - 1]] = read @ parameters[f"W_V{layer}"] @ parameters[f"W_O{layer}"]
+        mix = torch.from_numpy(weights).double() @ x  # (T, d)
+        parts["o" + "¹²"[layer - 1]] = mix @ parameters[f"W_V{layer}"] @ parameters[f"W_O{layer}"]
     return parts
 
 
 def _explains(
     letters: list[str], parts: dict[str, Tensor], parameters: dict[str, Tensor], layer: int
 ) -> Callable[[int, int], Explanation]:
-    """How the weights of a layer are made of what it reads."""
+    """Return the function that explains a weight of a layer by what the layer reads."""
     W_Q, W_K, R = (parameters[f"{name}{layer}"] for name in ("W_Q", "W_K", "R"))
     W_Q = W_Q / math.sqrt(len(W_Q))
 
     def explain(query: int, key: int) -> Explanation:
-        asks = {part: stream[query] @ W_Q for part, stream in parts.items()}  # (d,)
-        calls = {part: stream @ W_K for part, stream in parts.items()}  # (T, d)
+        queries = {part: stream[query] @ W_Q for part, stream in parts.items()}  # (d,) each
+        keys = {part: stream @ W_K for part, stream in parts.items()}  # (T, d) each
         terms = [
             Term(
                 f"{_sign(a, letters, query)} · {_sign(b, letters, key)}",
-                float(asks[a] @ calls[b][key]),
+                float(queries[a] @ keys[b][key]),
                 f"query's {CALLED[a]} × key's {CALLED[b]}",
             )
             for a, b in product(parts, parts)
@@ -98,34 +103,39 @@ def _explains(
         terms += [
             Term(
                 f"{_sign(a, letters, query)} · r({distance})",
-                float(asks[a] @ R[distance]),
+                float(queries[a] @ R[distance]),
                 f"query's {CALLED[a]} × distance",
             )
             for a in parts
         ]
-        asked, called = (torch.stack(list(stream.values())).sum(0) for stream in (asks, calls))
-        scores = (called[: query + 1] + R[: query + 1].flip(0)) @ asked
+        whole_query = torch.stack(list(queries.values())).sum(0)  # (d,)
+        whole_keys = torch.stack(list(keys.values())).sum(0)  # (T, d)
+        scores = (whole_keys[: query + 1] + R[: query + 1].flip(0)) @ whole_query  # (query + 1,)
         return attended(letters, query, key, terms, scores.numpy(), SAYS)
 
     return explain
 
 
 def _sign(part: str, letters: list[str], at: int) -> str:
-    """A part of the stream at a position, as the terms write it."""
+    """Return a part of the stream at a position, as the terms write it."""
     return f"w_E({letters[at]})" if part == "w_E" else f"{part}({at + 1})"
 
 
 def following(run: Run, view: View) -> list[Map]:
-    """What is predicted after the position shown: a row for the model and for each strategy."""
-    reading, k = read(run, view), run.config.k
-    at, ids = reading.at(view), list(reading.strategies)
+    """Return one map, what is predicted after the position shown: a row for the model and for each
+    strategy."""
+    reading = read(run, view)
+    k = run.config.k
+    at = reading.at(view)
+    ids = list(reading.strategies)
+    # (1 + strategies, k)
     shown = np.array(
         [reading.model[at], *(reading.strategies[name][at] for name in ids)], np.float32
     )
     parameters = _double(run, view)
-    logits = {
-        part: (part_stream[at] @ parameters["W_U"].T).numpy()
-        for part, part_stream in streams(parameters, reading).items()
+    logits = {  # [k] each
+        part: (stream[at] @ parameters["W_U"].T).numpy()
+        for part, stream in streams(parameters, reading).items()
     }
 
     def explain(row: int, state: int) -> Explanation:
@@ -143,10 +153,10 @@ def following(run: Run, view: View) -> list[Map]:
 
 
 def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
-    """A probability of the model, from its logit."""
-    called = CALLED | (ONE_LAYER if len(logits) == 2 else {})
+    """Explain a probability of the model by its logit."""
+    labels = CALLED | (ONE_LAYER if len(logits) == 2 else {})
     terms = tuple(
-        Term(f"W_U({LETTERS[state]})ᵀ {part}", float(row[state]), called[part])
+        Term(f"W_U({LETTERS[state]})ᵀ {part}", float(row[state]), labels[part])
         for part, row in logits.items()
     )
     total = np.sum(list(logits.values()), axis=0)
@@ -157,11 +167,14 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
 
 
 def _counted(title: str, reading: Reading, at: int, name: str, state: int, k: int) -> Explanation:
-    """A probability of a strategy, from its counts."""
-    here, seen = reading.tokens[at], reading.tokens[: at + 1]
+    """Explain a probability of a strategy by its counts."""
+    here = reading.tokens[at]
+    tokens = reading.tokens[: at + 1]
     if name == "bigram":
-        seen = [after for before, after in pairwise(seen) if before == here]
-    n, total, j = seen.count(state), len(seen), LETTERS[state]
+        tokens = [after for before, after in pairwise(tokens) if before == here]
+    n = tokens.count(state)
+    total = len(tokens)
+    j = LETTERS[state]
     says = COUNTED[name].format(n=n, total=total, k=k, i=LETTERS[here], j=j)
     terms = (
         Term(f"{n} + 1", n + 1.0, f"how often {j} was counted, and one"),

@@ -15,59 +15,60 @@ from icl_core.papers.birth.counting.strategy import NAMES
 
 
 def first(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the sequence."""
-    found = read(run, view)
-    back = float(np.mean(np.diagonal(found.attention[0], -1)))
+    """Draw layer 1's attention on the sequence."""
+    reading = read(run, view)
+    share = float(np.mean(np.diagonal(reading.attention[0], -1)))
     return Panel(
-        f"Layer 1 finds the previous state: {back:.0%}",
+        f"Layer 1 finds the previous state: {share:.0%}",
         "Each row shows where one state of the sequence looks. A layer that finds the previous "
         "state has a stripe beside the diagonal. Without learning a row is spread over all that "
         "came before.",
-        figures.small_attention(found.attention[0], found.letters),
+        figures.small_attention(reading.attention[0], reading.letters),
     )
 
 
 def second(run: Run, view: View) -> Panel:
-    """The last layer's attention on the sequence; in the row shown, what followed the same state
-    before."""
-    found = read(run, view)
-    at, weights = found.at(view), found.attention[-1]
-    keys = _followers(found, at)
+    """Draw the last layer's attention on the sequence; in the row shown, what followed the same
+    state before."""
+    reading = read(run, view)
+    at = reading.at(view)
+    weights = reading.attention[-1]
+    keys = _followers(reading, at)
     boxes = [(at, key, "correct output") for key in keys]
-    there = (
-        f"finds followers of {found.letters[at]}: {weights[at, keys].sum():.0%}"
+    finding = (
+        f"finds followers of {reading.letters[at]}: {weights[at, keys].sum():.0%}"
         if keys
         else "has nothing to count yet"
     )
     return Panel(
-        f"Layer {run.config.layers} {there}",
+        f"Layer {run.config.layers} {finding}",
         "In the row of the position shown, the outlined cells are the states that followed the "
         "same state earlier. A head that counts pairs looks at all of them alike, and at nothing "
         "else. Without it the row is spread out.",
-        figures.small_attention(weights, found.letters, boxes),
+        figures.small_attention(weights, reading.letters, boxes),
     )
 
 
-def _followers(found: Reading, at: int) -> list[int]:
-    """The keys after an earlier occurrence of the state at a position."""
-    return [key for key in range(1, at + 1) if found.tokens[key - 1] == found.tokens[at]]
+def _followers(reading: Reading, at: int) -> list[int]:
+    """Return the keys after an earlier occurrence of the state at a position."""
+    return [key for key in range(1, at + 1) if reading.tokens[key - 1] == reading.tokens[at]]
 
 
 def following(run: Run, view: View) -> Panel:
-    """The model's prediction after the position shown, beside those of the strategies."""
-    found = read(run, view)
-    at, k = found.at(view), run.config.k
-    bars = {"trained": ("trained", found.model[at])}
+    """Draw the model's prediction after the position shown, beside those of the strategies."""
+    reading = read(run, view)
+    at = reading.at(view)
+    bars = {"trained": ("trained", reading.model[at])}  # by label: colour, probabilities [k]
     bars |= {
         NAMES.get(name, name): (KINDS.get(name, GREY), rows[at])
-        for name, rows in found.strategies.items()
+        for name, rows in reading.strategies.items()
     }
-    states = list(LETTERS[:k])
-    pairs = found.strategies["bigram"][at]
-    best = int(pairs.argmax())
-    here, says = found.letters[at], LETTERS[best]
+    states = list(LETTERS[: run.config.k])
+    bigrams = reading.strategies["bigram"][at]
+    best = int(bigrams.argmax())
     return Panel(
-        f"After {here} comes {says}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
+        f"After {reading.letters[at]} comes {LETTERS[best]}: model {reading.model[at, best]:.0%}, "
+        f"bigrams {bigrams[best]:.0%}",
         "The probability of each next state after the position shown: the model's, and what each "
         "strategy makes of the same states. The blue bars start at uniform, then follow unigrams, "
         "then bigrams. Without learning they would all have the same height.",

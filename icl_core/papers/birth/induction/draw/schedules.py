@@ -65,13 +65,13 @@ def schedules(run: Run, view: View) -> Panel:
         _add(figure, index, len(columns), column, last)
     return Panel(
         _title(columns, thaw),
-        "Figure 3 of the paper, from the shipped trainings. In each column some matrices are "
-        f"frozen up to step {thaw}, the vertical line. Above: how many predictions are right. In "
-        "the middle: which pairs each matrix gets right. Below, what the heads do on the first "
-        "seed: how often layer 1’s strongest look is at the previous character, at the position "
-        "where layer 2 looks most; how often layer 2’s is at what followed the trigger; and how "
-        "often the model says what it looks at. Without W_O² nothing rises. With W_O² alone its "
-        "recall does, and the accuracy does not follow.",
+        "Figure 3 of the paper, from the shipped trainings. The first column trains all three; in "
+        f"the others some are frozen up to step {thaw}, the vertical line. Above: how many "
+        "predictions are right. In the middle: which pairs each matrix gets right. Below, what the "
+        "heads do on the first seed: how often layer 1’s strongest look is at the previous "
+        "character, at the position where layer 2 looks most; how often layer 2’s is at what "
+        "followed the trigger; and how often the model says what it looks at. Without W_O² hardly "
+        "anything rises. With W_O² alone its recall does, and the accuracy does not follow.",
         figure,
         data=pd.DataFrame(
             {

@@ -21,21 +21,21 @@ ZIPF = {  # by id: label, colour
 
 
 def capacity_panel(run: Run, view: View) -> Panel:
-    """Recall against stored pairs, a curve a width, with the formula's."""
-    widths, pairs = run["axis/width"], run["axis/capacity"]
+    """Draw recall against stored pairs, a curve a width, with the formula's."""
+    pairs = run["axis/capacity"]
     series = []
-    for index, width in enumerate(widths):
-        seeds, kind = at(run, "capacity/equal", width=width), f"layer {index + 1}"
-        series.append(Curve(f"d = {width}", pairs, seeds, kind, markers=True))
+    for index, width in enumerate(run["axis/width"]):
+        shares = at(run, "capacity/equal", width=width)  # [seeds, pairs]
+        series.append(Curve(f"d = {width}", pairs, shares, f"layer {index + 1}", markers=True))
         series.append(Curve(f"formula, d = {width}", pairs, run["theory/equal"][index], "floor"))
     figure = _over_pairs(series, pairs, figures.SEAT, view.pairs)
     _dots_over_lines(figure)
-    seeds = at(run, "capacity/equal", width=view.width, capacity=view.pairs)
-    told = float(
-        run["theory/equal"][place(run, "width", view.width), place(run, "capacity", view.pairs)]
-    )
+    shares = at(run, "capacity/equal", width=view.width, capacity=view.pairs)  # [seeds]
+    row = place(run, "width", view.width)
+    column = place(run, "capacity", view.pairs)
+    by_formula = float(run["theory/equal"][row, column])
     return Panel(
-        f"Of {view.pairs:,} pairs {_share(seeds)} are recalled (formula: {told:.0%})",
+        f"Of {view.pairs:,} pairs {_share(shares)} are recalled (formula: {by_formula:.0%})",
         "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
         "all pairs. Dots are simulations, with their spread over seeds (± is one standard "
         "error); dotted lines a formula with nothing fitted. Every other pair adds a little "
@@ -54,27 +54,27 @@ def _over_pairs(series: list[Curve], pairs: np.ndarray, height: int, shown: floa
     ticks = pairs[::2]
     line = {"type": "line", "x0": shown, "x1": shown, "yref": "paper", "y0": 0, "y1": 1}
     figure.add_shape(**line, line={"color": figures.colour("trigger"), "width": 1.5})
-    return figure.update_xaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
+    return figure.update_xaxes(tickvals=ticks, ticktext=[f"{count:,}" for count in ticks])
 
 
 def _dots_over_lines(figure: Figure) -> None:
-    """Simulations become dots with bars, formulas one dotted line of which a single one is in the
-    legend."""
+    """Make dots with bars of the simulations, and dotted lines of the formulas, of which the first
+    alone is in the legend."""
     first = True
     for trace in figure.data:
         name = trace.get("name", "")
         if name.startswith("formula"):
-            trace.update(
-                name="formula", legendgroup="formula", legendrank=2000, showlegend=first
-            )  # behind all widths
+            # its rank puts it behind all widths
+            trace.update(name="formula", legendgroup="formula", legendrank=2000, showlegend=first)
             first = False
         elif trace.get("mode") == "lines+markers":
             trace.update(mode="markers", marker={"size": 9, "color": trace["line"]["color"]})
 
 
-def _share(seeds: np.ndarray) -> str:
-    error = standard_error(seeds)
-    return f"{seeds.mean():.0%}" + (f" ± {100 * error:.0f}" if error and error >= 0.005 else "")
+def _share(shares: np.ndarray) -> str:
+    """Return the mean of [seeds] in words, with its standard error if that shows in percent."""
+    error = standard_error(shares)
+    return f"{shares.mean():.0%}" + (f" ± {100 * error:.0f}" if error and error >= 0.005 else "")
 
 
 def _table(run: Run, name: str) -> pd.DataFrame:
@@ -86,20 +86,22 @@ def _table(run: Run, name: str) -> pd.DataFrame:
 
 
 def zipf(run: Run, view: View) -> Panel:
-    """Recall at the width shown where pairs are as strong as they are frequent."""
-    pairs, index, series = run["axis/capacity"], place(run, "width", view.width), []
+    """Draw recall at the width shown where pairs are as strong as they are frequent."""
+    pairs = run["axis/capacity"]
+    index = place(run, "width", view.width)
+    series = []
     for name, (label, kind) in ZIPF.items():
         series.append(Curve(label, pairs, run[f"capacity/{name}"][:, index], kind, markers=True))
         series.append(Curve(f"formula, {label}", pairs, run[f"theory/{name}"][index], "floor"))
     figure = _over_pairs(series, pairs, 380, view.pairs)
     _dots_over_lines(figure)
-    of, asked = (
-        at(run, f"capacity/{n}", width=view.width, capacity=view.pairs).mean()
-        for n in ("zipf", "asked")
+    of_pairs, asked = (
+        at(run, f"capacity/{name}", width=view.width, capacity=view.pairs).mean()
+        for name in ("zipf", "asked")
     )
     return Panel(
-        f"Stored by frequency, {of:.0%} of {view.pairs:,} pairs are recalled, and {asked:.0%} of "
-        "what is asked",
+        f"Stored by frequency, {of_pairs:.0%} of {view.pairs:,} pairs are recalled, and "
+        f"{asked:.0%} of what is asked",
         "One gradient step stores a pair as strongly as it is frequent. The frequency of rank r "
         f"is 1/r to the power {run.config.exponent:g}. Rare pairs drown in the cross-talk of "
         "frequent ones, so that fewer pairs are recalled than if all were equally strong; but the "
@@ -111,26 +113,26 @@ def zipf(run: Run, view: View) -> Panel:
 
 
 def half(run: Run, view: View) -> Panel:
-    """The number of pairs at which half are recalled, against the width."""
-    d, seeds = run["axis/width"], range(len(run["capacity/equal"]))
-    found = np.array([halves(run, seed) for seed in seeds])
-    numbers = d.astype(float) ** 2
+    """Draw the number of pairs at which half are recalled, against the width."""
+    widths = run["axis/width"]
+    seeds = range(len(run["capacity/equal"]))
+    counts = np.array([halves(run, seed) for seed in seeds])  # (seeds, widths)
     series = [
-        Curve("d², the numbers in W", d, numbers, "floor"),
-        Curve("half recalled", d, found, "trained", markers=True),
-        Curve("d, the dimensions", d, d, "gradient descent"),
+        Curve("d², the numbers in W", widths, widths.astype(float) ** 2, "floor"),
+        Curve("half recalled", widths, counts, "trained", markers=True),
+        Curve("d, the dimensions", widths, widths, "gradient descent"),
     ]
     figure = figures.curves(series, "width d", "pairs", log_x=True, log_y=True)
-    figure.update_xaxes(tickvals=d, ticktext=[str(each) for each in d])
+    figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
     mean = halves(run)[place(run, "width", view.width)]
-    each = view.width**2 / mean
+    entries = view.width**2 / mean
     return Panel(
-        f"d = {view.width}: half of {mean:.0f} pairs are recalled, {each:.0f} entries of W per "
+        f"d = {view.width}: half of {mean:.0f} pairs are recalled, {entries:.0f} entries of W per "
         "pair",
         "The number of pairs at which recall falls through one half. A matrix stores more pairs "
         "than it has dimensions, since a pair only has to be louder than the others, not free of "
         "them. If every pair needed a dimension of its own, the blue line would lie on the dashed "
         "one.",
         figure.update_yaxes(axis("pairs (log scale)") | figure.layout["yaxis"]),
-        data=pd.DataFrame({"d": d, "pairs at half recall": halves(run)}).round(1),
+        data=pd.DataFrame({"d": widths, "pairs at half recall": halves(run)}).round(1),
     )

@@ -22,8 +22,9 @@ KINDS = {"independent": "layer 1", "remapped": "layer 4", "other": "layer 3", "i
 
 
 def near(run: Run, view: View) -> Panel:
-    """How inner products are spread at the width shown."""
-    edges, d = run["axis/bin"], view.width
+    """Draw how inner products are spread at the width shown."""
+    d = view.width
+    edges = run["axis/bin"]
     middle = (edges[1:] + edges[:-1]) / 2
     figure = Figure(layout=layout(figures.SEAT, bargap=0, barmode="overlay"))
     for name in ("independent", "itself"):
@@ -64,15 +65,15 @@ def _nearly(within: float) -> str:
 
 
 def spread(run: Run, view: View) -> Panel:
-    """The root mean square of inner products against the width."""
-    d = run["axis/near"]
-    series = [Curve("1/√d", d, 1 / np.sqrt(d), "floor")]
-    series += [
-        Curve(NAMES.get(name, name), d, run[f"near/{name}"], KINDS.get(name, GREY), markers=True)
-        for name in run.names("near")
-    ]
+    """Draw the root mean square of inner products against the width."""
+    widths = run["axis/near"]
+    series = [Curve("1/√d", widths, 1 / np.sqrt(widths), "floor")]
+    for name in run.names("near"):
+        label = NAMES.get(name, name)
+        kind = KINDS.get(name, GREY)
+        series.append(Curve(label, widths, run[f"near/{name}"], kind, markers=True))
     figure = figures.curves(series, "width d", "root mean square", log_x=True, log_y=True)
-    figure.update_xaxes(tickvals=d, ticktext=[str(each) for each in d])
+    figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
     root = float(np.mean(at(run, "near/independent", near=view.width)))
     return Panel(
         f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is "
@@ -81,16 +82,16 @@ def spread(run: Run, view: View) -> Panel:
         "same line: a random matrix makes vectors that are as good as new. Without any randomness "
         "to average over the lines would be level.",
         figure,
-        data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
+        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5),
     )
 
 
 def norms(run: Run, view: View) -> Panel:
-    """The lengths of vectors and of remapped ones."""
-    d = run["axis/near"]
+    """Draw the lengths of vectors and of remapped ones."""
+    widths = run["axis/near"]
     series = [
-        Curve("u", d, run["near/norm"], "layer 1", markers=True),
-        Curve("remapped, W₀u", d, run["near/norm_remapped"], "layer 4", markers=True),
+        Curve("u", widths, run["near/norm"], "layer 1", markers=True),
+        Curve("remapped, W₀u", widths, run["near/norm_remapped"], "layer 4", markers=True),
     ]
     figure = figures.curves(
         series,
@@ -100,7 +101,7 @@ def norms(run: Run, view: View) -> Panel:
         y_range=(0.8, 1.1),
         lines=[("1", 1.0, "floor")],
     )
-    figure.update_xaxes(tickvals=d, ticktext=[str(each) for each in d])
+    figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
     remapped = float(np.mean(at(run, "near/norm_remapped", near=view.width)))
     return Panel(
         f"At d = {view.width} a remapped vector has length {remapped:.2f}",
@@ -108,5 +109,5 @@ def norms(run: Run, view: View) -> Panel:
         "entries keeps lengths. If it stretched them, a memory of remapped vectors would need "
         "another scale at each layer.",
         figure,
-        data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
+        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5),
     )

@@ -16,10 +16,13 @@ from icl_core.papers.birth.laboratory.settings import View
 
 
 def strengths(run: Run, view: View) -> Panel:
-    """The strength of each pair against its frequency, beside the closed forms."""
+    """Draw the strength of each pair against its frequency, beside the closed forms."""
     index = run.snapshot_at(view)
-    step, often, rate = run.snapshot_steps[index], run["learned/often"], run.config.learning_rate
-    found, right = run["snapshot/strength"][index], run["snapshot/right"][index] > 0.5
+    step = run.snapshot_steps[index]
+    often = run["learned/often"]
+    rate = run.config.learning_rate
+    strength = run["snapshot/strength"][index]  # [N]
+    right = run["snapshot/right"][index] > 0.5
     top = 1.12 * float(run["snapshot/strength"].max())
     figure = Figure(layout=layout(figures.SEAT))
     line = Trace(
@@ -42,7 +45,7 @@ def strengths(run: Run, view: View) -> Panel:
     figure.add_trace(
         alone.update(line={"color": figures.colour("construction"), "width": 2}, hoverinfo="skip")
     )
-    for name, which, colour in (
+    for name, is_shown, colour in (
         ("recalled", right, "trained"),
         ("not yet", ~right, "gradient descent"),
     ):
@@ -51,9 +54,8 @@ def strengths(run: Run, view: View) -> Panel:
             "color": figures.colour(colour),
             "line": {"color": PAPER, "width": 0.5},
         }
-        dots = Trace(
-            x=often, y=np.where(which, found, np.nan), mode="markers", name=name, marker=marker
-        )
+        y = np.where(is_shown, strength, np.nan)
+        dots = Trace(x=often, y=y, mode="markers", name=name, marker=marker)
         figure.add_trace(dots.update(hovertemplate="frequency %{x:.3f}: %{y:.2f}<extra></extra>"))
     figure.update_xaxes(
         axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
@@ -68,20 +70,21 @@ def strengths(run: Run, view: View) -> Panel:
         "stay on the dotted line. A learned pair stops growing, and the rare ones follow. The "
         "vermilion line has orthonormal vectors: what differs from it is cross-talk.",
         figures.seated(figure),
-        data=pd.DataFrame({"frequency": often, "strength": found, "recalled": right}).round(4),
+        data=pd.DataFrame({"frequency": often, "strength": strength, "recalled": right}).round(4),
     )
 
 
 def recall(run: Run, view: View) -> Panel:
-    """What the learned memory recalls over the training."""
-    steps, at = run["curve/step"], run.step(view)
+    """Draw what the learned memory recalls over the training."""
+    steps = run["curve/step"]
+    at = run.step(view)
     series = [
         Curve("as asked, by frequency", steps, run["curve/asked"], "layer 3"),
         Curve("of all pairs", steps, run["curve/recall"], "trained"),
     ]
-    now = [float(np.interp(at, steps, curve.mean())) for curve in series]
+    asked, of_pairs = (float(np.interp(at, steps, curve.mean())) for curve in series)
     return Panel(
-        f"Step {at}: {now[1]:.0%} of the pairs, {now[0]:.0%} of what is asked",
+        f"Step {at}: {of_pairs:.0%} of the pairs, {asked:.0%} of what is asked",
         "The frequent pairs are learned in the first steps, and they are most of what is asked "
         "for. The long way after that is for the rare ones. If all pairs were learned alike, the "
         "curves would be one.",
@@ -93,14 +96,14 @@ def recall(run: Run, view: View) -> Panel:
 
 
 def first(run: Run, view: View) -> Panel:
-    """The step from which on each pair is predicted, against its frequency."""
-    often, found = run["learned/often"], run["learned/first"]
-    known = np.isfinite(found) & (found > 0)
+    """Draw the step from which on each pair is predicted, against its frequency."""
+    often = run["learned/often"]
+    steps = run["learned/first"]  # [seeds, N]
+    is_drawn = np.isfinite(steps) & (steps > 0)
     figure = Figure(layout=layout(380, {"t": 40}, legend=legend(1.0)))
     marker = {"size": 8, "color": figures.colour("trained"), "opacity": 0.7}
-    dots = Trace(
-        x=np.broadcast_to(often, found.shape)[known], y=found[known], mode="markers", name="a pair"
-    )
+    x = np.broadcast_to(often, steps.shape)[is_drawn]
+    dots = Trace(x=x, y=steps[is_drawn], mode="markers", name="a pair")
     figure.add_trace(
         dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>")
     )
@@ -122,13 +125,13 @@ def first(run: Run, view: View) -> Panel:
         "frequency did not matter, the dots would lie level; without cross-talk they would lie on "
         "the line.",
         figure,
-        data=pd.DataFrame({"frequency": often, "step": mean_of(found)}).round(5),
+        data=pd.DataFrame({"frequency": often, "step": mean_of(steps)}).round(5),
     )
 
 
 def evened(run: Run, view: View) -> Panel:
-    """How much more strongly frequent pairs are stored than rare ones, with layer norm
-    and without."""
+    """Draw how much more strongly frequent pairs are stored than rare ones, with layer norm and
+    without."""
     steps = run["curve/step"]
     series = [
         Curve("without", steps, run["curve/ratio_plain"], "trained"),

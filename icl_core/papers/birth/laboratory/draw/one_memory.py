@@ -17,13 +17,14 @@ REST = "rest"  # the row of the loudest of all other outputs
 
 
 def concrete(run: Run, view: View) -> Panel:
-    """The readings v_jᵀ W u_i of the first pairs, with the outputs that win where it is wrong."""
+    """Draw the readings v_jᵀ W u_i of the first pairs, with the outputs that win where it is
+    wrong."""
     U, V = vectors.pairs(view.pairs, view.width, setting_of(run))
     scores = answers(view, U[:SHOWN], U, V, setting_of(run)) @ V.T  # (asked, outputs)
     count = len(scores)
     form = FORMS[view.form]
     rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)
-    matrix = np.vstack([scores[:, :count].T, rest])
+    matrix = np.vstack([scores[:, :count].T, rest])  # (outputs + 1, asked)
     rows = [*(str(index + 1) for index in range(count)), REST]
     figure = figures.small_map(
         matrix, (rows, rows[:-1]), ("output j; last row: others", "asked i"), "reading", 1.0
@@ -46,13 +47,14 @@ def concrete(run: Run, view: View) -> Panel:
 
 
 def answers(view: View, asked: np.ndarray, U: np.ndarray, V: np.ndarray, seed: int) -> np.ndarray:
-    """What the memory of the pairs U, V in the view's form answers when asked with some vectors."""
+    """Return what the memory of the pairs U, V in the view's form answers, a row for each of the
+    vectors `asked`."""
     if view.form == "mlp":
         return memory.mlp(asked, U, V, MLP_THRESHOLD)
     if view.form == "factorised":
         return asked @ memory.product(memory.factorised(U, V, inner(view), seed)).T
-    found = asked @ memory.full(U, V).T
-    return memory.normed(found) if view.form == "norm" else found
+    plain = asked @ memory.full(U, V).T  # (asked, d)
+    return memory.normed(plain) if view.form == "norm" else plain
 
 
 def _outlined(rows: list[str], columns: list[str]) -> Trace:

@@ -21,14 +21,15 @@ DRAWN = 3  # memories over which readings are averaged
 
 
 def inner(view: View) -> int:
-    """The inner width shown: no more than there are dimensions."""
+    """Return the inner width shown: no more than there are dimensions."""
     return min(view.rank, view.width)
 
 
 def forms(run: Run, view: View) -> Panel:
-    """What each form recalls of the pairs shown."""
-    where, d = {"width": view.width, "pairs": view.pairs}, view.width
-    seeds = {
+    """Draw what each form recalls of the pairs shown."""
+    d = view.width
+    where = {"width": d, "pairs": view.pairs}
+    shares = {  # [seeds] each
         "W": at(run, "capacity/equal", width=d, capacity=view.pairs),
         f"U V {inner(view)}": at(run, "form/factorised", rank=inner(view), **where),
         f"{HEADS - view.taken} heads": at(run, "form/shared", taken=view.taken, **where),
@@ -40,12 +41,12 @@ def forms(run: Run, view: View) -> Panel:
         2 * d * d * (HEADS - view.taken) // HEADS,
         2 * d * view.pairs,
     )
-    values, errors = (
-        [float(f(each) or 0) for each in seeds.values()] for f in (np.mean, standard_error)
-    )
+    means = {form: float(np.mean(seeds)) for form, seeds in shares.items()}
+    values = list(means.values())
+    errors = [standard_error(seeds) or 0.0 for seeds in shares.values()]
     kinds = ["layer 1", "layer 4", "layer 3", "layer 2"]
     figure = figures.bars(
-        list(seeds),
+        list(means),
         values,
         "recall",
         errors=errors,
@@ -57,22 +58,21 @@ def forms(run: Run, view: View) -> Panel:
         textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values]
     )
     figure.update_xaxes(tickangle=0)
-    title = f"{view.pairs:,} pairs: {_leading(dict(zip(seeds, values, strict=True)))}"
     return Panel(
-        title,
+        f"{view.pairs:,} pairs: {_leading(means)}",
         "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of "
         "width d/8 that store all pairs each, and in an MLP with a hidden unit per pair that is "
         f"silent below {MLP_THRESHOLD}. Guessing would recall one pair in P. Heads taken away, d′ "
         "and P are set in the drawers “Other forms” and “View”.",
         figures.seated(figure),
         data=pd.DataFrame(
-            {"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}
+            {"form": list(means), "recall": np.round(values, 4), "numbers stored": numbers}
         ),
     )
 
 
 def _leading(recalled: Mapping[str, float]) -> str:
-    """Who recalls most, in words: one, or all that are as good."""
+    """Return the forms that recall most, in words: one, or all that are as good."""
     best = max(recalled.values())
     leading = [name for name, value in recalled.items() if best - value < ALIKE]
     if len(leading) == len(recalled):
@@ -85,8 +85,9 @@ def _leading(recalled: Mapping[str, float]) -> str:
 
 
 def factorised(run: Run, view: View) -> Panel:
-    """Recall against the inner width of U V."""
-    ranks, where = run["axis/rank"], {"width": view.width, "pairs": view.pairs}
+    """Draw recall against the inner width of U V."""
+    ranks = run["axis/rank"]
+    where = {"width": view.width, "pairs": view.pairs}
     full = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
     series = [
         Curve(
@@ -107,10 +108,10 @@ def factorised(run: Run, view: View) -> Panel:
         "at": inner(view),
     }
     figure = figures.curves(series, "inner width d′", "recall", **shape)
-    figure.update_xaxes(tickvals=ranks, ticktext=[str(each) for each in ranks])
+    figure.update_xaxes(tickvals=ranks, ticktext=[str(rank) for rank in ranks])
     here, best = (
-        float(at(run, f"form/{n}", rank=inner(view), **where).mean())
-        for n in ("factorised", "best")
+        float(at(run, f"form/{name}", rank=inner(view), **where).mean())
+        for name in ("factorised", "best")
     )
     return Panel(
         f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank {best:.0%}, "
@@ -125,24 +126,26 @@ def factorised(run: Run, view: View) -> Panel:
 
 
 def heads(run: Run, view: View) -> Panel:
-    """Recall against the number of heads taken away."""
-    where, gone = {"width": view.width, "pairs": view.pairs}, run["axis/taken"]
+    """Draw recall against the number of heads taken away."""
+    counts = run["axis/taken"]
+    where = {"width": view.width, "pairs": view.pairs}
     series = [
         Curve(
             "every head stores all pairs",
-            gone,
+            counts,
             at(run, "form/shared", **where),
             "layer 3",
             markers=True,
         ),
         Curve(
-            "each stores an eighth", gone, at(run, "form/split", **where), "layer 5", markers=True
+            "each stores an eighth", counts, at(run, "form/split", **where), "layer 5", markers=True
         ),
     ]
     figure = figures.curves(
         series, f"heads taken away, of {HEADS}", "recall", y_range=(0, 1.04), at=view.taken
     )
-    shared, split = (float(each.mean()[place(run, "taken", view.taken)]) for each in series)
+    index = place(run, "taken", view.taken)
+    shared, split = (float(curve.mean()[index]) for curve in series)
     return Panel(
         f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} if "
         "each an eighth",
@@ -151,18 +154,19 @@ def heads(run: Run, view: View) -> Panel:
         "makes it hard to say which head knows what. If each stores its own share, every head "
         "taken away takes its pairs along, and the others' noise stays.",
         figure,
-        data=pd.DataFrame({"taken": gone} | {curve.name: curve.mean() for curve in series}).round(
+        data=pd.DataFrame({"taken": counts} | {curve.name: curve.mean() for curve in series}).round(
             4
         ),
     )
 
 
 def sets(run: Run, view: View) -> Panel:
-    """Recall of sets of vectors against the MLP's threshold."""
-    where, b = {"width": view.width, "members": view.members}, run["axis/threshold"]
+    """Draw recall of sets of vectors against the MLP's threshold."""
+    where = {"width": view.width, "members": view.members}
+    thresholds = run["axis/threshold"]
     linear = float(at(run, "form/linear", **where).mean())
-    seeds = at(run, "form/sets", **where)
-    series = [Curve("MLP", b, seeds, "layer 2")]
+    shares = at(run, "form/sets", **where)  # [seeds, thresholds]
+    series = [Curve("MLP", thresholds, shares, "layer 2")]
     shared = (view.members - 1) / view.members
     marks = [(shared, "a similar set", "other output"), (1.0, "the set itself", "correct output")]
     figure = figures.curves(
@@ -174,10 +178,8 @@ def sets(run: Run, view: View) -> Panel:
         marks=marks if view.members > 1 else marks[1:],
         at=view.threshold,
     )
-    here, best = (
-        float(seeds.mean(0)[place(run, "threshold", view.threshold)]),
-        float(seeds.mean(0).max()),
-    )
+    here = float(shares.mean(0)[place(run, "threshold", view.threshold)])
+    best = float(shares.mean(0).max())
     member = {1: "one vector", 2: "two vectors", 3: "three vectors"}[view.members]
     return Panel(
         f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix "
@@ -189,16 +191,17 @@ def sets(run: Run, view: View) -> Panel:
         "higher, the set itself is silent. Without a threshold the curve would lie on the dotted "
         "line.",
         figure,
-        data=pd.DataFrame({"threshold": b, "MLP": seeds.mean(0)}).round(4),
+        data=pd.DataFrame({"threshold": thresholds, "MLP": shares.mean(0)}).round(4),
     )
 
 
 def norm(run: Run, view: View) -> Panel:
-    """Readings by rank, with and without layer norm, of pairs as strong as they are frequent."""
+    """Draw readings by rank, with and without layer norm, of pairs as strong as they are
+    frequent."""
     ranks = np.arange(1, view.pairs + 1)
     strengths = (ranks**-run.config.exponent).astype(np.float32)
     readings = [_readings(strengths, view.width, run.config.seed + index) for index in range(DRAWN)]
-    plain, normed = np.mean(readings, 0)
+    plain, normed = np.mean(readings, 0)  # [pairs] each
     rest = np.sqrt(strengths**2 + ((strengths**2).sum() - strengths**2) / view.width)
     x, grouped = _by_rank(np.array([normed, plain, strengths / rest, strengths]))
     series = [
@@ -227,15 +230,16 @@ def norm(run: Run, view: View) -> Panel:
 
 
 def _by_rank(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The middles of groups of neighbouring ranks, and the means over each of values by rank, [...,
-    ranks]."""
+    """Return the middles of groups of neighbouring ranks, and the means over each group of values
+    by rank, [..., ranks] to [..., groups]."""
     edges = np.unique(np.geomspace(1, values.shape[-1] + 1, 25).round().astype(int)) - 1
     middles = np.sqrt((edges[:-1] + 1.0) * edges[1:])
-    return middles, np.stack([values[..., low:high].mean(-1) for low, high in pairwise(edges)], -1)
+    means = [values[..., low:high].mean(-1) for low, high in pairwise(edges)]
+    return middles, np.stack(means, -1)
 
 
 def _readings(strengths: np.ndarray, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """What each pair's own output reads, without layer norm and with it."""
+    """Return what each pair's own output reads, without layer norm and with it, [pairs] each."""
     U, V = vectors.pairs(len(strengths), d, seed)
     answers = U @ memory.full(U, V, strengths).T
     return (V * answers).sum(1), (V * memory.normed(answers)).sum(1)

@@ -50,7 +50,7 @@ class Config(TaskConfig):
         "learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING
     )
     batch: int = slider("sequences per batch", 16, 512, default=32, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 5000, default=800, step=10, group=TRAINING)
+    steps: int = slider("steps", 10, 6000, default=800, step=10, group=TRAINING)
     bfloat16: bool = toggle(
         "products in bfloat16",
         default=False,

@@ -20,18 +20,18 @@ EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 
 def begun(config: Config) -> tuple[dict[str, Tensor], torch.Generator]:
     """Return the first weights of a config's seed, and the generator of its batches."""
-    first = torch.Generator().manual_seed(config.seed)
-    drawn = initialise(
+    generator = torch.Generator().manual_seed(config.seed)
+    initial = initialise(
         config.N,
         config.d,
         config.T,
         config.layers,
-        first,
+        generator,
         config.scale,
         config.mlp,
         config.layer_norm,
     )
-    weights = {name: tensor.to(device.current_device()) for name, tensor in drawn.items()}
+    weights = {name: tensor.to(device.current_device()) for name, tensor in initial.items()}
     return weights, torch.Generator().manual_seed(10_000 + config.seed)
 
 
@@ -44,13 +44,13 @@ def problem(
     """Return the training of `weights`, in place, on fresh batches, each of which tells its
     gradients' norms; `watch` is what its evaluations measure."""
     task = task_of(config)
-    trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
+    names = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
     slope_of = partial(
         loss_and_gradient,
         weights,
         heads=config.heads,
         positions=config.positions,
-        train=trained,
+        train=names,
         bfloat16=config.bfloat16,
     )
 
@@ -60,5 +60,5 @@ def problem(
         norms = {f"gradient_{name}": float(slope.norm()) for name, slope in gradients.items()}
         return gradients, {**{name: measures[name] for name in RECORDED}, **norms}
 
-    parameters = {name: weights[name] for name in trained}
+    parameters = {name: weights[name] for name in names}
     return loop.Problem(parameters, step, watch, partial(optimiser, config), (generator,))

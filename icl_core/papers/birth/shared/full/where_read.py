@@ -43,13 +43,13 @@ def one_back_of(weights: Weights, batch: Batch, heads: int) -> OneBack:
 
 
 def one_back(
-    maps: Float[Tensor, "batch all_heads T T"], asked: Bool[Tensor, "batch T"], heads: int
+    maps: Float[Tensor, "batch all_heads T T"], queries: Bool[Tensor, "batch T"], heads: int
 ) -> OneBack:
     """Return what every head does where the next layer reads.
 
-    maps   attention of all layers' heads, those of layer 1 first; rows are queries
-    asked  the queries that count
-    heads  heads a layer
+    maps     attention of all layers' heads, those of layer 1 first; rows are queries
+    queries  the queries that count
+    heads    heads a layer
 
     Queries from which the next layer looks at the first position are left out: nothing is before
     it. NaN also if no query is left.
@@ -60,13 +60,13 @@ def one_back(
     for start in range(0, count - heads, heads):
         reader = maps[:, start + heads : start + 2 * heads].mean(1)  # (batch, T, T)
         place = reader.argmax(-1)  # (batch, T): where the next layer looks most
-        counted = asked & (place > 0)  # (batch, T)
+        counted = queries & (place > 0)  # (batch, T)
         before = (place - 1).clamp(min=0)[..., None]  # (batch, T, 1)
         for head in range(start, start + heads):
             keys = place[..., None].expand_as(reader)  # (batch, T, T)
-            looks = maps[:, head].gather(1, keys)  # (batch, T, T): rows at the places read
-            on_it = looks.gather(2, before)[..., 0]  # (batch, T)
-            hits = looks.argmax(-1) == before[..., 0]  # (batch, T)
-            attention[head] = float(on_it[counted].double().mean())
+            rows = maps[:, head].gather(1, keys)  # (batch, T, T): at the places read
+            masses = rows.gather(2, before)[..., 0]  # (batch, T)
+            hits = rows.argmax(-1) == before[..., 0]  # (batch, T)
+            attention[head] = float(masses[counted].double().mean())
             strongest[head] = float(hits[counted].double().mean())
     return OneBack(attention, strongest)

@@ -14,24 +14,22 @@ from icl_core.papers.birth.steps.settings import View
 
 
 def beside(run: Run, view: View) -> Panel:
-    """A memory as it is learned from a batch and in expectation."""
-    name, ways = view.matrix, ("batch", "exact")
+    """Draw a memory as it is learned from a batch, beside the one in exact expectation."""
+    name = view.matrix
+    ways = ("batch", "exact")
     batch, exact = (
         memory_scores(name, weights_after(run, 3, way), task_of(run.config)) for way in ways
     )
-    found, expected = batch.matrix, exact.matrix
     figure = figures.triple(
-        found, expected, None, batch.rows, batch.columns, "reading",
+        batch.matrix, exact.matrix, None, batch.rows, batch.columns, "reading",
         titles=(f"{run.config.batch:,} sequences", "infinitely many", "difference"),
         row_title=batch.row_kind, column_title=batch.column_kind,
     )  # fmt: skip
-    right = [float(after(run, f"recall_{name}", 3, way).mean()) for way in ways]
-    title = (
-        f"{NAMES[name]}: recall {right[0]:.0%} from a batch, {right[1]:.0%} in expectation; cosine "
-    )
+    recalls = [float(after(run, f"recall_{name}", 3, way).mean()) for way in ways]
     return Panel(
-        title + f"{cosine(found, expected):.2f}"
-        if found.any()
+        f"{NAMES[name]}: recall {recalls[0]:.0%} from a batch, {recalls[1]:.0%} in expectation; "
+        f"cosine {cosine(batch.matrix, exact.matrix):.2f}"
+        if batch.matrix.any()
         else f"{NAMES[name]}: the gradient is zero, both ways",
         "At the left the gradient is measured on sequences. In the middle it is the exact "
         "expectation by the proof's formulas, with p̂ = 1/N and, for W_K¹, a linear softmax. The "
@@ -39,11 +37,11 @@ def beside(run: Run, view: View) -> Panel:
         "missed something, the two diagonals would differ.",
         figure,
         data=pd.DataFrame(
-            found.numpy().round(4), index=batch.rows, columns=batch.columns
+            batch.matrix.numpy().round(4), index=batch.rows, columns=batch.columns
         ).reset_index(names="row"),
     )
 
 
 def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
-    """Of two maps as vectors; 0 if one is zero."""
+    """Return the cosine of two maps as vectors; 0 if one is zero."""
     return float(torch.cosine_similarity(a.flatten(), b.flatten(), 0))

@@ -15,4 +15,6 @@ def _memory(name: str, run: Run, view: View) -> list[Map]:
     return explanations.memory(name, weights, task_of(run.config))
 
 
-w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))
+w_k1 = partial(_memory, "W_K1")
+w_k2 = partial(_memory, "W_K2")
+w_o2 = partial(_memory, "W_O2")

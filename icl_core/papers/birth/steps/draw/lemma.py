@@ -34,53 +34,56 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def formula(run: Run, view: View) -> Panel:
-    """What a step along the gradient adds, by the lemma and by autograd."""
-    both, (told, found) = _both(run, view.lemma)
+    """Draw what a step along the gradient adds, by the lemma's formula and by autograd."""
+    gradients, readings = _both(run, view.lemma)
     axes, (rows, columns) = _named(run, view.lemma)
-    told, found = (each / found.abs().max() for each in (told, found))
+    largest = readings[1].abs().max()
+    by_formula, by_autograd = ((matrix / largest).numpy() for matrix in readings)
     figure = figures.triple(
-        told.numpy(), found.numpy(), None, rows, columns, "reading, largest = 1",
+        by_formula, by_autograd, None, rows, columns, "reading, largest = 1",
         titles=("formula", "autograd", "difference"), row_title=axes[0], column_title=axes[1],
     )  # fmt: skip
     where = "" if view.lemma in ("1", "2") else f" Here it is taken on {CHECKED} sequences."
     return Panel(
         f"{LEMMAS[view.lemma].split(':')[0]}: formula and autograd differ by "
-        f"{power(lemmas.apart(both))} of the largest entry",
+        f"{power(lemmas.apart(gradients))} of the largest entry",
         f"{SAYS[view.lemma]}{where} You see minus the gradient, which is what a step adds, as "
         "readings. If the lemma were wrong, the map at the right would not be grey.",
         figure,
-        data=pd.DataFrame(told.numpy(), index=rows, columns=columns).reset_index(names="row"),
+        data=pd.DataFrame(by_formula, index=rows, columns=columns).reset_index(names="row"),
     )
 
 
 def power(value: float) -> str:
-    """A tiny number as people write it."""
+    """Return a tiny number as people write it, 3·10⁻¹²; zero as 0."""
     digits, exponent = f"{value:.0e}".split("e")
     return f"{digits}·10{str(int(exponent)).translate(SUPERSCRIPT)}" if value else "0"
 
 
 def _both(run: Run, lemma: str) -> tuple[lemmas.Both, lemmas.Both]:
-    """The lemma's two matrices, and minus their readings."""
-    told = given(replace(run.config, seeds=1))
-    both = lemmas.LEMMAS[lemma](told)
-    left, right = _vectors(told, lemma)
+    """Return the lemma's gradient by formula and by autograd, and minus the readings of both."""
+    inputs = given(replace(run.config, seeds=1))
+    gradients = lemmas.LEMMAS[lemma](inputs)
+    left, right = _vectors(inputs, lemma)
 
     def readings(gradient: Tensor) -> Tensor:
         # the paper's W_K has the key on the left
         G = gradient if lemma in ("1", "2") else gradient.T
         return -(left @ G @ right.T)
 
-    return both, (readings(both[0]), readings(both[1]))
+    by_formula, by_autograd = gradients
+    return gradients, (readings(by_formula), readings(by_autograd))
 
 
-def _vectors(told: lemmas.Given, lemma: str) -> tuple[Tensor, Tensor]:
+def _vectors(inputs: lemmas.Given, lemma: str) -> tuple[Tensor, Tensor]:
+    """Return the vectors that the gradient is read with on its left and on its right, as rows."""
     if lemma in ("1", "2"):
-        return told.weights.W_U, told.weights.W_E
-    return sides(SIGNS[lemma], told.weights, TOKENS)
+        return inputs.weights.W_U, inputs.weights.W_E
+    return sides(SIGNS[lemma], inputs.weights, TOKENS)
 
 
 def _named(run: Run, lemma: str) -> tuple[tuple[str, str], tuple[list[str], list[str]]]:
-    """The titles of a map's rows and columns, and their labels."""
+    """Return the titles of a map's rows and columns, and their labels."""
     if lemma == "5":
         places = [str(t + 1) for t in range(run.config.T)]
         return ("position of the query", "position of the key"), (places, places)

@@ -22,23 +22,16 @@ DASH = {"batch": "dash"}
 
 
 def example(run: Run, view: object) -> Panel:
-    """What the matrix says of characters and of positions after one step, from one input a
+    """Draw what the matrix says of characters and of positions after one step, from one input a
     character and from all."""
-    weights, generator = (
-        weights_after(run, 0, "batch"),
-        torch.Generator().manual_seed(run.config.seed),
-    )
-    found = {
-        known: noise_example.step(weights, known, run.config.batch, generator)
-        for known in ("one", "exact")
-    }
-    one, exact = found["one"], found["exact"]
-    places, characters = (
-        range(run.config.T),
-        figures.visible_characters(task_of(run.config).characters),
-    )
-    matrices = [torch.cat([each.tokens, each.places], 1).numpy() for each in (one, exact)]
-    columns = [*characters, *(f"p{t + 1}" for t in places)]
+    weights = weights_after(run, 0, "batch")
+    generator = torch.Generator().manual_seed(run.config.seed)
+    one = noise_example.step(weights, "one", run.config.batch, generator)
+    exact = noise_example.step(weights, "exact", run.config.batch, generator)
+    # (N, N + T) each
+    matrices = [torch.cat([step.tokens, step.places], 1).numpy() for step in (one, exact)]
+    characters = figures.visible_characters(task_of(run.config).characters)
+    columns = [*characters, *(f"p{t + 1}" for t in range(run.config.T))]
     return Panel(
         f"The position's noise falls from {one.noise:.2f} to {exact.noise:.2f}, the signal stays "
         f"at {exact.signal:.2f}",
@@ -64,52 +57,56 @@ def example(run: Run, view: object) -> Panel:
 
 
 def _against(run: Run, measure: str) -> list[Curve]:
+    """Return a measure against the width, a curve for each number of inputs, as in LABELS."""
     return [
         Curve(
             label,
             run["sweep/width"],
-            run[f"toy/{measure}_{known}"],
+            run[f"toy/{measure}_{variant}"],
             kind,
-            DASH.get(known),
+            DASH.get(variant),
             "minmax",
             markers=True,
         )
-        for known, (label, kind) in LABELS.items()
+        for variant, (label, kind) in LABELS.items()
     ]
 
 
 def _over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
-    width = run["sweep/width"]
+    widths = run["sweep/width"]
     figure = figures.curves(series, "width d", y_title, log_x=True, **more)
-    return figure.update_xaxes(tickvals=width, ticktext=[str(each) for each in width])
+    return figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
 
 
 def noise(run: Run, view: object) -> Panel:
-    """The noise beside the signal, against the width."""
+    """Draw the noise beside the signal, against the width."""
+    widths = run["sweep/width"]
     series = _against(run, "noise")
-    series.insert(0, Curve("signal", run["sweep/width"], run["toy/signal_exact"], "#000000", "dot"))
-    exact, width = series[1].mean(), run["sweep/width"]
+    series.insert(0, Curve("signal", widths, run["toy/signal_exact"], "#000000", "dot"))
+    exact = series[1].mean()  # [widths]
     return Panel(
-        f"Filtered, the noise falls as d grows: {exact[0]:.2f} at {width[0]}, {exact[-1]:.2f} at "
-        f"{width[-1]}",
+        f"Filtered, the noise falls as d grows: {exact[0]:.2f} at {widths[0]}, {exact[-1]:.2f} at "
+        f"{widths[-1]}",
         "How strongly the matrix answers to a right character (the signal, about 1) and to a "
         "position (the noise, root mean square). What is left over all inputs is the overlap of "
         "random vectors, about 1 over the root of d. From one input per character the noise "
         "stays, however wide the model is.",
         _over_widths(run, series, "reading", y_range=(0, 1.1)),
-        data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
+        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean().round(4) for curve in series}),
     )
 
 
 def accuracy(run: Run, view: object) -> Panel:
-    """The accuracy of the classifier that one step makes, against the width."""
-    series, width = _against(run, "accuracy"), run["sweep/width"]
-    exact, one = series[0].mean()[-1], series[2].mean()[-1]
+    """Draw the accuracy of the classifier that one step makes, against the width."""
+    widths = run["sweep/width"]
+    series = _against(run, "accuracy")
+    exact = series[0].mean()[-1]
+    one = series[2].mean()[-1]
     return Panel(
-        f"After one step {exact:.0%} are right at d = {width[-1]}; from one input per character, "
+        f"After one step {exact:.0%} are right at d = {widths[-1]}; from one input per character, "
         f"{one:.0%}",
         "The share of all characters at all positions that the matrix names after one gradient "
         "step. A step that kept the positions would stay at the lowest line.",
         _over_widths(run, series, "right", y_range=(0, 1.04)),
-        data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
+        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean().round(4) for curve in series}),
     )

@@ -21,12 +21,12 @@ PARTS = {
 
 
 def spurious(run: Run, view: View) -> Panel:
-    """The two kinds of pairs that the step on W_O² stores."""
-    right, mean = (each.numpy() for each in both_stored(weights_after(run, 3, "batch")))
-    ratio, characters = (
-        float(run["spurious/ratio"].mean()),
-        figures.visible_characters(task_of(run.config).characters),
-    )
+    """Draw the two kinds of pairs that the step on W_O² stores: the right ones and the spurious
+    ones of eq. 16."""
+    weights = weights_after(run, 3, "batch")
+    right, mean = (readings.numpy() for readings in both_stored(weights))  # (N, N) each
+    ratio = float(run["spurious/ratio"].mean())
+    characters = figures.visible_characters(task_of(run.config).characters)
     return Panel(
         f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says "
         f"{tau(run):.2f}",
@@ -51,21 +51,23 @@ def spurious(run: Run, view: View) -> Panel:
 
 
 def positions(run: Run, view: View) -> Panel:
-    """The share of right answers by where the stream holds positions."""
-    right = {name: float(values.mean()) for name, values in placed(run).items()}
-    labels = [PARTS.get(name, name) for name in right]
-    kinds = ["trained" if name == "none" else "layer 4" for name in right]
-    worst = min(("values", "keys", "query"), key=lambda name: right[name])
+    """Draw the share of right answers by where the stream holds positions."""
+    shares = {name: float(values.mean()) for name, values in placed(run).items()}
+    labels = [PARTS.get(name, name) for name in shares]
+    kinds = ["trained" if name == "none" else "layer 4" for name in shares]
+    worst = min(("values", "keys", "query"), key=lambda name: shares[name])
     why = (
         ": all sequences end at T, so W_K² has learned to match p_T with every character"
         if worst == "query"
         else ""
     )
     return Panel(
-        f"With positions back in the stream, {right['none']:.0%} right become {right['all']:.0%}",
+        f"With positions back in the stream, {shares['none']:.0%} right become {shares['all']:.0%}",
         "After its three steps, in its order, the proof reads characters alone. Each bar puts "
         "positions back into a part of what layer 2 reads. Most harm is done by "
         f"{PARTS[worst]}{why}. If positions did not matter, the bars would be equal.",
-        figures.bars(labels, list(right.values()), "answers right", kinds=kinds, y_range=(0, 1.05)),
-        data=pd.DataFrame({"positions": labels, "right": list(right.values())}),
+        figures.bars(
+            labels, list(shares.values()), "answers right", kinds=kinds, y_range=(0, 1.05)
+        ),
+        data=pd.DataFrame({"positions": labels, "right": list(shares.values())}),
     )

@@ -24,8 +24,9 @@ ASKED = {
 
 
 def recalls(run: Run, view: View) -> Panel:
-    """Recall of every memory, and the share of right answers, after each step."""
-    steps, way = run["curve/step"], way_of(run, view)
+    """Draw the recall of every memory, and the share of right answers, after each step."""
+    steps = run["curve/step"]
+    way = way_of(run, view)
     order = run.config.order.split(THEN)
     series = [
         Curve(
@@ -54,9 +55,9 @@ def recalls(run: Run, view: View) -> Panel:
         height=figures.SEAT,
     )
     texts = ["start", *(NAMES[name] for name in order)]
-    right = float(after(run, "accuracy", at, way).mean())
+    accuracy = float(after(run, "accuracy", at, way).mean())
     return Panel(
-        f"After {at} of 3 steps {right:.0%} of answers are right",
+        f"After {at} of 3 steps {accuracy:.0%} of answers are right",
         "Recall is the share of its pairs that a matrix gets right, asked on its own. The "
         "dashed line is the whole model: the share of right answers on fresh sequences. A step "
         "that teaches nothing leaves its line at the bottom, which is chance.",
@@ -66,49 +67,57 @@ def recalls(run: Run, view: View) -> Panel:
 
 
 def _table(run: Run, way: str) -> pd.DataFrame:
-    kept = [name for name in run.tensors if name.startswith("curve/") and name.endswith(f"_{way}")]
-    means = {name[6 : -len(way) - 1]: run[name].mean(0).round(4) for name in kept}
+    """Return the mean over seeds of every curve of one way to take gradients, a row a step."""
+    means = {}
+    for name in run.tensors:
+        if name.startswith("curve/") and name.endswith(f"_{way}"):
+            column = name.removeprefix("curve/").removesuffix(f"_{way}")
+            means[column] = run[name].mean(0).round(4)
     return pd.DataFrame({"step": run["curve/step"], **means})
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Shown]:
-    """What the model makes of the sequence on stage after the steps taken."""
+    """Return what the model makes of the sequence on stage after the steps taken, and the
+    sequence."""
     sequence = shown(run, view)
     weights = weights_after(run, run.snapshot_at(view), way_of(run, view))
     return read(weights, sequence, run.config.setup), sequence
 
 
 def first(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the sequence."""
+    """Draw layer 1's attention on the sequence."""
     return stage.first(*reading(run, view))
 
 
 def second(run: Run, view: View) -> Panel:
-    """Layer 2's attention on the sequence; the last row is the trigger that has come again."""
-    found, sequence = reading(run, view)
-    return stage.second(found, sequence)
+    """Draw layer 2's attention on the sequence; the last row is the trigger that has come again."""
+    return stage.second(*reading(run, view))
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
-    """A memory as readings of all pairs, on the scale that it has in the end."""
-    at, way, task = run.snapshot_at(view), way_of(run, view), task_of(run.config)
+    """Draw a memory as readings of all pairs, on the scale that it has in the end."""
+    at = run.snapshot_at(view)
+    way = way_of(run, view)
+    task = task_of(run.config)
     weights = weights_after(run, at, way)
-    found, end = (memory_scores(name, each, task) for each in (weights, weights_after(run, 3, way)))
-    right = recall(found.matrix, OVER[name])
-    said = f"{ASKED[name]}: {right:.0%} right"
+    scores = memory_scores(name, weights, task)
+    last_scores = memory_scores(name, weights_after(run, 3, way), task)
+    finding = f"{ASKED[name]}: {recall(scores.matrix, OVER[name]):.0%} right"
     if zero(weights, name):
-        said = (
+        finding = (
             "has not moved: its gradient was zero"
             if name in learned(run, at)
             else "is zero: its step is to come"
         )
     return stage.memory(
         name,
-        found,
-        end,
-        said,
+        scores,
+        last_scores,
+        finding,
         "Before its step, and after a step on a gradient of zero, all is grey.",
     )
 
 
-w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))
+w_k1 = partial(_memory, "W_K1")
+w_k2 = partial(_memory, "W_K2")
+w_o2 = partial(_memory, "W_O2")

@@ -19,48 +19,53 @@ MOST = 4  # benches kept
 _BENCHES: dict[str, Bench] = {}
 
 
-def measure_replaced(run: Run, which: Sequence[str], by: str) -> dict[str, float]:
-    """Return the trained model's measures with these heads replaced."""
+def measure_replaced(run: Run, names: Sequence[str], by: str) -> dict[str, float]:
+    """Return the trained model's `MEASURES` with heads, by their ids, replaced in the way `by`."""
     if run.digest not in _BENCHES:
         while len(_BENCHES) >= MOST:
             _BENCHES.pop(next(iter(_BENCHES)))
         task = task_of(run.config)
         batch = held_out(task, POSITIONS // run.config.T, "cpu")
         _BENCHES[run.digest] = Bench(final_weights(run), task, batch, run.config.heads)
-    return _BENCHES[run.digest].measure([pair_of(name) for name in which], by)
+    return _BENCHES[run.digest].measure([pair_of(name) for name in names], by)
 
 
 def named(heads: str) -> list[str]:
-    """The ids of heads in a text, with commas or spaces between them."""
+    """Return the ids of heads in a text, with commas or spaces between them."""
     return heads.replace(",", " ").split()
 
 
 def asked(run: Run, view: View) -> list[str]:
-    """The heads that the view names. `CannotDraw` for what is none."""
-    known, found = run.names("heads"), named(view.replaced)
-    for name in found:
-        if name not in known:
-            raise CannotDraw(f"heads to replace must be some of {', '.join(known)}, got {name!r}")
-    return found
+    """Return the ids of the heads that the view names. Raises `CannotDraw` for one that the model
+    lacks."""
+    heads = run.names("heads")
+    names = named(view.replaced)
+    for name in names:
+        if name not in heads:
+            raise CannotDraw(f"heads to replace must be some of {', '.join(heads)}, got {name!r}")
+    return names
 
 
 def draw(run: Run, view: View) -> Panel:
-    """Accuracy before and after, and with a patch, how often the other sequence's
-    output is said."""
-    which, patch = asked(run, view), view.by == "patch"
-    before, after = measure_replaced(run, [], view.by), measure_replaced(run, which, view.by)
+    """Draw the accuracy before and after, and with a patch, how often the other sequence's output
+    is said. Raises `CannotDraw` as `asked`, and where no sequence can be corrupted."""
+    names = asked(run, view)
+    is_patch = view.by == "patch"
+    before = measure_replaced(run, [], view.by)
+    after = measure_replaced(run, names, view.by)
     if np.isnan(before["accuracy"]):
         raise CannotDraw(
             "no sequence here leaves its triggers free for other outputs: take fewer triggers"
         )
     bars = {"all heads": before["accuracy"], "replaced": after["accuracy"]}
     errors = [before["accuracy_error"], after["accuracy_error"]]
-    if patch:
+    if is_patch:
         bars |= {"says the other": after["other"]}
         errors.append(float("nan"))
-    who = ", ".join(which) or "no head"
+    title = f"{', '.join(names) or 'no head'} → {REPLACED[view.by]}: accuracy "
+    title += f"{before['accuracy']:.0%} → {after['accuracy']:.0%}"
     return Panel(
-        f"{who} → {REPLACED[view.by]}: accuracy {before['accuracy']:.0%} → {after['accuracy']:.0%}",
+        title,
         "After the training, on held-out sequences. The mean output keeps what a head always says "
         "and takes away what it says of this sequence. The third way runs the model on a second "
         "sequence too, the same but for what follows each trigger, and gives the heads their "
@@ -72,17 +77,18 @@ def draw(run: Run, view: View) -> Panel:
         note=f"Global loss, where bigrams tell: {before['global_loss']:.3f} → "
         f"{after['global_loss']:.3f} nats."
         + " Sequences in which an output is a trigger itself are left out here."
-        * patch,
+        * is_patch,
         data=pd.DataFrame([before, after], index=["all heads", "replaced"]).T,
     )
 
 
 def table(run: Run, view: View) -> Panel:
-    """All heads, each alone replaced in each way."""
-    heads, (mean, zero, patch) = (
-        last_heads(run),
-        (run[f"effect/{way}"] for way in ("mean", "zero", "patch")),
-    )
+    """Tabulate all heads, each alone replaced in each way."""
+    heads = last_heads(run)
+    # (1 + heads, MEASURES) each: as it is, then without each head
+    mean = run["effect/mean"]
+    zero = run["effect/zero"]
+    patch = run["effect/patch"]
     rows = [("none", "", mean[0, 0], zero[0, 0], patch[0, 0], patch[0, 3], mean[0, 2])]
     rows += [
         (head.name, head.does, mean[i, 0], zero[i, 0], patch[i, 0], patch[i, 3], mean[i, 2])

@@ -19,66 +19,72 @@ WHEN = "After the training"
 
 
 def _sequence(run: Run, view: View) -> Shown:
-    """The visitor's own sequence or the run's example, as much of it as a diagram can name."""
+    """Return the visitor's own sequence or the run's example, as much of it as a diagram can
+    name."""
     if view.sequence:
         return on_stage(task_of(run.config), view, circuit_panels.NAMED)
-    every, inside = run.names("sequence"), run["example/in_context"]
-    triggers = dict.fromkeys(every[at] for at in inside.nonzero()[0].tolist())
-    return typed(task_of(run.config), "".join(every[: circuit_panels.NAMED]), "".join(triggers))
+    characters = run.names("sequence")
+    in_context = run["example/in_context"]  # (T)
+    triggers = dict.fromkeys(characters[at] for at in in_context.nonzero()[0].tolist())
+    text = "".join(characters[: circuit_panels.NAMED])
+    return typed(task_of(run.config), text, "".join(triggers))
 
 
 def streams(run: Run, view: View) -> Panel:
-    """The streams on the sequence and the arrows that end in one position, of one head a layer."""
-    sequence, weights = _sequence(run, view), final_weights(run)
-    found = circuit(weights, sequence.inputs, run.config.heads)
-    at, heads = circuit_panels.followed(sequence, view.followed), best(run)
-    traced = circuit_panels.traced(found, _said(run, weights, sequence), sequence, at, heads)
+    """Draw the streams on the sequence and the arrows that end in one position, of one head a
+    layer."""
+    sequence = _sequence(run, view)
+    weights = final_weights(run)
+    whole = circuit(weights, sequence.inputs, run.config.heads)
+    at = circuit_panels.followed(sequence, view.followed)
+    heads = best(run)
+    predictions = _predictions(run, weights, sequence)
+    trace = circuit_panels.traced(whole, predictions, sequence, at, heads)
     names = " and ".join(f"{layer}.{head + 1}" for layer, head in enumerate(heads, start=1))
-    others = (
-        f" Heads {names} are drawn, those that look back most clearly."
-        if run.config.heads > 1
-        else ""
-    )
-    feeds = " What the feed-forward layers add is left out." if run.config.mlp else ""
-    return circuit_panels.arrows(traced, WHEN, others + feeds)
+    note = ""
+    if run.config.heads > 1:
+        note += f" Heads {names} are drawn, those that look back most clearly."
+    if run.config.mlp:
+        note += " What the feed-forward layers add is left out."
+    return circuit_panels.arrows(trace, WHEN, note)
 
 
-def _said(run: Run, weights: dict[str, torch.Tensor], sequence: Shown) -> list[int]:
+def _predictions(run: Run, weights: dict[str, torch.Tensor], sequence: Shown) -> list[int]:
+    """Return the likeliest next token at every position."""
     with torch.no_grad():
-        return (
-            forward(weights, sequence.inputs[None], run.config.heads).logits[0].argmax(-1).tolist()
-        )
+        outcome = forward(weights, sequence.inputs[None], run.config.heads)
+    return outcome.logits[0].argmax(-1).tolist()
 
 
 def best(run: Run) -> tuple[int, int]:
-    """Of layer 1 the head that looks one back most, of layer 2 the one that finds most of what
-    followed; from 0."""
+    """Return the head of layer 1 that looks one back most, and the head of layer 2 that finds most
+    of what followed, both counted from 0 in their layer."""
     heads = last_heads(run)
-    first, second = (
-        [each for each in heads if each.name.startswith(f"{layer}.")] for layer in (1, 2)
-    )
-    back, found = [each.previous for each in first], [each.found for each in second]
-    return back.index(max(back)), found.index(max(found))
+    previous = [head.previous for head in heads if head.name.startswith("1.")]
+    followers = [head.found for head in heads if head.name.startswith("2.")]
+    return previous.index(max(previous)), followers.index(max(followers))
 
 
 def paths(run: Run, view: View) -> Panel:
-    """What every path adds to two logits."""
+    """Draw what every path adds to two logits."""
     sequence = _sequence(run, view)
-    found = circuit(final_weights(run), sequence.inputs, run.config.heads)
-    kept = [*(["the hidden units that are on"] if run.config.mlp else []),
-            *(["the scale of layer norm"] if run.config.layer_norm else [])]  # fmt: skip
-    also = f", with {' and '.join(kept)}" if kept else ""
-    return circuit_panels.paths(
-        found, sequence, circuit_panels.followed(sequence, view.followed), WHEN, also
-    )
+    whole = circuit(final_weights(run), sequence.inputs, run.config.heads)
+    at = circuit_panels.followed(sequence, view.followed)
+    fixed = []
+    if run.config.mlp:
+        fixed.append("the hidden units that are on")
+    if run.config.layer_norm:
+        fixed.append("the scale of layer norm")
+    also_fixed = f", with {' and '.join(fixed)}" if fixed else ""
+    return circuit_panels.paths(whole, sequence, at, WHEN, also_fixed)
 
 
 def blocks(run: Run, view: View) -> Panel:
-    """A matrix read with all that it meets; of W_K, the head that looks back most clearly."""
-    task, head = task_of(run.config), best(run)[0 if view.read == "W_K1" else 1]
-    of = partial(read_with, view.read, head, run.config.heads, final_weights(run), task)
-    layer = view.read[-1]
-    where = (
-        f"{WHEN}, head {layer}.{head + 1}" if run.config.heads > 1 and view.read != "W_O2" else WHEN
-    )
-    return blocks_panel.drawn(view.read, of, task, where)
+    """Draw a matrix read with all that it meets; of W_K, the head that looks back most clearly."""
+    task = task_of(run.config)
+    head = best(run)[0 if view.read == "W_K1" else 1]
+    read = partial(read_with, view.read, head, run.config.heads, final_weights(run), task)
+    when = WHEN
+    if run.config.heads > 1 and view.read != "W_O2":
+        when = f"{WHEN}, head {view.read[-1]}.{head + 1}"
+    return blocks_panel.drawn(view.read, read, task, when)

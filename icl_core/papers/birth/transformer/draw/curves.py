@@ -152,26 +152,27 @@ def one_layer(run: Run, view: View) -> Panel:
         ("names the likeliest bigram", *_both(alone, model, "bigram")),
     ]
     columns = ["over held-out sequences", "one layer", f"this model, head {head.name}"]
-    seen = model if alone is None else alone
+    single = model if alone is None else alone
     return Panel(
-        f"One layer just counts: {seen['where_right']:.0%} right where counting is right, "
-        f"{seen['where_wrong']:.0%} where it is not",
+        f"One layer just counts: {single['where_right']:.0%} right where counting is right, "
+        f"{single['where_wrong']:.0%} where it is not",
         "A single layer sees which characters came, and no copy that tells what came before them. "
         "Its attention is spread almost evenly, which counts characters. Naming the one that has "
-        f"come up most beyond its usual frequency is right {seen['guess']:.0%} of the time; where "
-        "it is wrong, one layer has little to go by. The layer beside the model is trained on the "
-        "same task with AdamW.",
+        f"come up most beyond its usual frequency is right {single['guess']:.0%} of the time; "
+        "where it is wrong, one layer has little to go by. The layer beside the model is trained "
+        "on the same task with AdamW.",
         table=pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all"),
     )
 
 
 def _alone(run: Run, name: str) -> float:
-    return (
-        float(run[f"one_layer/{name}"][0]) if f"one_layer/{name}" in run.tensors else float("nan")
-    )
+    """Return a measure of the single layer beside the model; NaN if there is none."""
+    values = run.tensors.get(f"one_layer/{name}")
+    return float("nan") if values is None else float(values[0])
 
 
 def _both(
     alone: dict[str, float] | None, model: dict[str, float], name: str
 ) -> tuple[float, float]:
+    """Return a measure of the single layer, NaN if there is none, and of the model."""
     return (float("nan") if alone is None else alone[name]), model[name]

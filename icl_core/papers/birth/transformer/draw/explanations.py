@@ -28,27 +28,36 @@ Streams = Mapping[str, Tensor]  # what a stream is the sum of, by name: [T, d] e
 
 
 def maps(run: Run, view: View) -> list[Map]:
-    """The maps of all heads; after the training with the terms of their scores."""
-    snapshot, heads = run.snapshot_at(view), run.config.heads
-    inputs, tokens = example_inputs(run)[:SHOWN], run.names("sequence")[:SHOWN]
-    shown = example_maps(run, snapshot)[:, : len(inputs), : len(inputs)]
-    shown[:, *np.triu_indices(len(inputs), 1)] = np.nan
-    ids, labels = head_names(run.config.layers, heads), positions(tokens)[0]
+    """Return the maps of all heads; after the training with the terms of their scores."""
+    snapshot = run.snapshot_at(view)
+    heads = run.config.heads
+    inputs = example_inputs(run)[:SHOWN]  # (T)
+    tokens = run.names("sequence")[:SHOWN]
+    matrices = example_maps(run, snapshot)[
+        :, : len(inputs), : len(inputs)
+    ]  # (layers × heads, T, T)
+    matrices[:, *np.triu_indices(len(inputs), 1)] = np.nan
+    names = head_names(run.config.layers, heads)
+    labels, _ = positions(tokens)
+    explanations: list[Callable[[int, int], Explanation]] = []
     if snapshot < len(run.snapshot_steps) - 1:  # of earlier steps no weights are kept
-        made = [partial(_kept, matrix, labels) for matrix in shown]
+        for matrix in matrices:
+            explanations.append(partial(_without_terms, matrix, labels))
     else:
-        weights = {name: each.double() for name, each in final_weights(run).items()}
-        read = streams(weights, inputs, heads)
-        made = [
-            _explains(tokens, read[i // heads], *_head(weights, i, heads)) for i in range(len(ids))
-        ]
+        weights = {name: tensor.double() for name, tensor in final_weights(run).items()}
+        parts = streams(weights, inputs, heads)
+        for index in range(len(names)):
+            W_Q, W_K = _head(weights, index, heads)
+            explanations.append(_explains(tokens, parts[index // heads], W_Q, W_K))
     sides = ("query", "key")
-    every = zip(ids, shown, made, strict=True)
-    return [Map(f"Head {id}", matrix, sides, labels, labels, how) for id, matrix, how in every]
+    return [
+        Map(f"Head {name}", matrix, sides, labels, labels, explain)
+        for name, matrix, explain in zip(names, matrices, explanations, strict=True)
+    ]
 
 
-def _kept(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explanation:
-    """A weight of which no more is known."""
+def _without_terms(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explanation:
+    """Explain a weight of attention of which only the map is kept."""
     value = float(matrix[query, key])
     return Explanation(
         f"{labels[query]} attends to {labels[key]}", ONLY, value, (Term("attention", value),)
@@ -56,69 +65,78 @@ def _kept(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explan
 
 
 def _head(weights: Weights, index: int, heads: int) -> tuple[Tensor, Tensor]:
-    """W_Q and W_K of a head, [d/H, d] each; the first divided by √(d/H)."""
-    layer, head = index // heads + 1, index % heads
-    W_Q, W_K = (weights[f"{name}{layer}"].chunk(heads)[head] for name in ("W_Q", "W_K"))
+    """Return W_Q and W_K of a head, [d/H, d] each; the first divided by √(d/H)."""
+    layer = index // heads + 1
+    head = index % heads
+    W_Q = weights[f"W_Q{layer}"].chunk(heads)[head]
+    W_K = weights[f"W_K{layer}"].chunk(heads)[head]
     return W_Q / math.sqrt(len(W_Q)), W_K
 
 
 def _explains(
     tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor
 ) -> Callable[[int, int], Explanation]:
-    """How a head's weights are made of what it reads."""
+    """Return the function that explains a head's weight at (query, key): its score as a sum over
+    pairs of the parts that query and key read."""
     letters = visible_characters(tokens)
     more = f"{SAYS} {NORMED}" if "bias" in parts else SAYS
 
     def explain(query: int, key: int) -> Explanation:
-        asks = {part: W_Q @ each[query] for part, each in parts.items()}  # (d/H,)
-        calls = {part: each @ W_K.T for part, each in parts.items()}  # (T, d/H)
+        queries = {part: W_Q @ vectors[query] for part, vectors in parts.items()}  # (d/H) each
+        keys = {part: vectors @ W_K.T for part, vectors in parts.items()}  # (T, d/H) each
         terms = [
             Term(
                 f"{_sign(a, letters, query)} · {_sign(b, letters, key)}",
-                float(asks[a] @ calls[b][key]),
-                f"query's {_called(a)} × key's {_called(b)}",
+                float(queries[a] @ keys[b][key]),
+                f"query's {_in_words(a)} × key's {_in_words(b)}",
             )
             for a, b in product(parts, parts)
         ]
-        scores = torch.stack(list(calls.values())).sum(0)[: query + 1] @ torch.stack(
-            list(asks.values())
-        ).sum(0)
+        # (query + 1, d/H) times (d/H) to (query + 1)
+        scores = _total(keys)[: query + 1] @ _total(queries)
         return attended(letters, query, key, terms, scores.numpy(), more)
 
     return explain
 
 
+def _total(parts: Streams) -> Tensor:
+    return torch.stack(list(parts.values())).sum(0)
+
+
 def streams(weights: Weights, inputs: Tensor, heads: int) -> list[dict[str, Tensor]]:
-    """Of every layer, the parts of what its attention reads: character and position, what each head
-    and feed-forward layer before it has written, and under layer norm its bias."""
-    found = {"w_E": weights["W_E"][inputs], "p": weights["P"][: len(inputs)]}
-    every = []
+    """Return of every layer the parts of what its attention reads, [T, d] each by name: character
+    and position, what each head and feed-forward layer before it has written, and under layer norm
+    its bias."""
+    parts = {"w_E": weights["W_E"][inputs], "p": weights["P"][: len(inputs)]}
+    by_layer = []
     for layer in range(1, layers_of(weights) + 1):
-        every.append(_normed(weights, found, f"attention{layer}"))
-        z, _ = attend(weights, layer, torch.stack(list(every[-1].values())).sum(0)[None], heads)
-        writes = weights[f"W_O{layer}"].chunk(heads, 1)
-        found |= {f"{layer}.{head + 1}": z[0, head] @ W_O.T for head, W_O in enumerate(writes)}
+        normed = _normed(weights, parts, f"attention{layer}")
+        by_layer.append(normed)
+        z, _ = attend(weights, layer, _total(normed)[None], heads)  # (1, H, T, d/H)
+        for head, W_O in enumerate(weights[f"W_O{layer}"].chunk(heads, 1)):  # (d, d/H)
+            parts[f"{layer}.{head + 1}"] = z[0, head] @ W_O.T
         if f"W_in{layer}" in weights:
-            read = torch.stack(list(_normed(weights, found, f"mlp{layer}").values())).sum(0)
-            found[f"F{layer}"] = (read @ weights[f"W_in{layer}"].T).relu() @ weights[
-                f"W_out{layer}"
-            ].T
-    return every
+            x = _total(_normed(weights, parts, f"mlp{layer}"))
+            hidden = (x @ weights[f"W_in{layer}"].T).relu()  # (T, 4 d)
+            parts[f"F{layer}"] = hidden @ weights[f"W_out{layer}"].T
+    return by_layer
 
 
 def _normed(weights: Weights, parts: Streams, where: str) -> dict[str, Tensor]:
-    """The parts under layer norm, if there is one: each loses its mean and is divided by the spread
-    of their sum."""
+    """Return the parts under layer norm, if there is one: each loses its mean and is divided by the
+    spread of their sum."""
     if f"gain_{where}" not in weights:
         return dict(parts)
-    total = torch.stack(list(parts.values())).sum(0)
+    total = _total(parts)  # (T, d)
     factor = weights[f"gain_{where}"] * (total.var(-1, correction=0, keepdim=True) + 1e-5).rsqrt()
-    found = {name: (each - each.mean(-1, keepdim=True)) * factor for name, each in parts.items()}
-    return found | {"bias": weights[f"bias_{where}"].expand_as(total)}
+    normed = {
+        name: (vectors - vectors.mean(-1, keepdim=True)) * factor for name, vectors in parts.items()
+    }
+    return normed | {"bias": weights[f"bias_{where}"].expand_as(total)}
 
 
 def _sign(part: str, letters: list[str], at: int) -> str:
-    """A part of the stream at a position, as the terms write it."""
+    """Return a part of the stream at a position, as the terms write it."""
     if part in ("w_E", "bias"):
         return f"w_E({letters[at]})" if part == "w_E" else part
     if part == "p":
@@ -126,9 +144,9 @@ def _sign(part: str, letters: list[str], at: int) -> str:
     return f"F{'¹²³⁴'[int(part[1:]) - 1]}({at + 1})" if part[0] == "F" else f"head {part}({at + 1})"
 
 
-def _called(part: str) -> str:
-    """A part in words."""
-    known = {"w_E": "character", "p": "position", "bias": "bias"}
-    return known.get(part) or (
+def _in_words(part: str) -> str:
+    """Return what a part of the stream is, in words."""
+    words = {"w_E": "character", "p": "position", "bias": "bias"}
+    return words.get(part) or (
         f"feed-forward layer {part[1:]}" if part[0] == "F" else f"output of head {part}"
     )

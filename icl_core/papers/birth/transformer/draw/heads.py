@@ -30,7 +30,8 @@ from icl_core.papers.birth.transformer.settings import View
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SOME = 0.1  # of its attention on the previous character: named, though too little for the label
 SHORT = {PREVIOUS: "previous", INDUCTION: "followers"}
-APART, LINE = 0.03, 0.11  # of maps, and a line above them: shares of the width and of the height
+APART = 0.03  # between maps: a share of the width
+LINE = 0.11  # of text above a map: a share of the height
 FEW = 4  # maps in a row, each wide enough for its label on one line
 MARGIN = {"t": 20, "b": 4, "l": 6, "r": 6}
 NARROW = 0.2  # of the width: a map with smaller letters above it
@@ -38,12 +39,13 @@ SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscal
 
 
 def maps(run: Run, view: View) -> Panel:
-    """All maps, a row a layer; those of models of one head beside each other."""
+    """Draw all maps, a row a layer; those of models of one head beside each other."""
     snapshot = run.snapshot_at(view)
-    heads, weights = heads_shown(run, snapshot), example_maps(run, snapshot)
+    heads = heads_shown(run, snapshot)
+    weights = example_maps(run, snapshot)  # (layers × heads, T, T)
     tokens = run.names("sequence")[:SHOWN]
-    across = run.config.heads if run.config.heads > 1 else len(heads)
-    top = MARGIN["t"] * (1 if across <= FEW else 2)
+    per_row = run.config.heads if run.config.heads > 1 else len(heads)
+    top = MARGIN["t"] * (1 if per_row <= FEW else 2)
     margin = MARGIN | {"t": top}
     figure = Figure(layout=layout(300, margin, coloraxis=SCALE, showlegend=False))
     for index, head in enumerate(heads):
@@ -51,12 +53,13 @@ def maps(run: Run, view: View) -> Panel:
             figure,
             weights[index, : len(tokens), : len(tokens)],
             tokens,
-            _place(index, len(heads), across, head),
+            _place(index, len(heads), per_row, head),
         )
-    back, found = (len(of_role(heads, role)) for role in (PREVIOUS, INDUCTION))
+    previous = len(of_role(heads, PREVIOUS))
+    induction = len(of_role(heads, INDUCTION))
     return Panel(
-        f"{back} head{'s' * (back != 1)} find{'s' * (back == 1)} the previous character, "
-        f"{found} find{'s' * (found == 1)} what followed",
+        f"{previous} head{'s' * (previous != 1)} find{'s' * (previous == 1)} the previous "
+        f"character, {induction} find{'s' * (induction == 1)} what followed",
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
         "sequence: each row shows where a character looks. The label says what the head does. "
         "“Previous”: the share of its attention on the previous character, at the positions that "
@@ -67,18 +70,22 @@ def maps(run: Run, view: View) -> Panel:
     )
 
 
-def _place(index: int, count: int, across: int, head: Head) -> Subplot:
-    rows, row, column = -(-count // across), index // across, index % across
-    above = LINE if across <= FEW else 2 * LINE
-    wide, high = (1 + APART) / across, (1 + above) / rows
-    x = (column * wide, min(1.0, (column + 1) * wide - APART))
-    y = (max(0.0, 1 - (row + 1) * high + above), 1 - row * high)
+def _place(index: int, count: int, per_row: int, head: Head) -> Subplot:
+    """Return the place of a head's map among `count` maps, with its label above it."""
+    rows = -(-count // per_row)
+    row = index // per_row
+    column = index % per_row
+    above = LINE if per_row <= FEW else 2 * LINE
+    width = (1 + APART) / per_row
+    height = (1 + above) / rows
+    x = (column * width, min(1.0, (column + 1) * width - APART))
+    y = (max(0.0, 1 - (row + 1) * height + above), 1 - row * height)
     label = labelled(head)
-    return Subplot(index + 1, x, y, label.replace("<br>", " ") if across <= FEW else label)
+    return Subplot(index + 1, x, y, label.replace("<br>", " ") if per_row <= FEW else label)
 
 
 def labelled(head: Head) -> str:
-    """A head's id with what it does, on two lines."""
+    """Return a head's id with what it does, on two lines."""
     if head.role not in SHORT and head.role != UNIFORM and head.previous >= SOME:
         return f"{head.name} · {head.previous:.0%}<br>{SHORT[PREVIOUS]}"
     if head.role not in SHORT:
@@ -87,80 +94,81 @@ def labelled(head: Head) -> str:
 
 
 def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplot) -> None:
+    """Add a head's map, [T, T], to the figure."""
     weights = weights.copy()
     weights[np.triu_indices(len(weights), 1)] = np.nan
-    full, _ = positions(tokens)
+    labels, _ = positions(tokens)
     trace = heat_trace(
-        weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis"
+        weights, labels, labels, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis"
     )
     figure.add_trace(link_map(trace, *tokens_held(tokens)))
-    none = [""] * len(full)
-    figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
+    side = (labels, [""] * len(labels), "")  # no labels at the ticks, no title
+    figure.update_layout(map_axes(subplot, side, side, 1, 1))
     size = 12 if subplot.x[1] - subplot.x[0] > NARROW else 10
     figure.add_annotation(**subplot.heading() | {"font": {"size": size}, "yshift": 1})
 
 
 def one(run: Run, view: View) -> Panel:
-    """A head's map with the cells that it should look at, on the example at the step shown or on
-    the visitor's own sequence after the training."""
-    at = (
-        (min(view.layer, run.config.layers) - 1) * run.config.heads
-        + min(view.head, run.config.heads)
-        - 1
-    )
-    says, when = "", "your own sequence"
+    """Draw a head's map with the cells that it should look at, on the example at the step shown or
+    on the visitor's own sequence after the training."""
+    layer = min(view.layer, run.config.layers)
+    index = (layer - 1) * run.config.heads + min(view.head, run.config.heads) - 1
     if view.sequence:
-        weights, tokens, where, says = _own(run, view, at)
-        head = heads_shown(run, len(run.snapshot_steps) - 1)[at]
+        weights, tokens, cells, note = _own(run, view, index)
+        head = heads_shown(run, len(run.snapshot_steps) - 1)[index]
+        when = "your own sequence"
     else:
         snapshot = run.snapshot_at(view)
-        weights = example_maps(run, snapshot)[at, :LOOKED, :LOOKED]
-        tokens, where = (
-            run.names("sequence")[:LOOKED],
-            [box for box in _boxes(run) if box[0] < LOOKED],
-        )
-        head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
+        weights = example_maps(run, snapshot)[index, :LOOKED, :LOOKED]
+        tokens = run.names("sequence")[:LOOKED]
+        cells = [box for box in _boxes(run) if box[0] < LOOKED]
+        note = ""
+        head = heads_shown(run, snapshot)[index]
+        when = f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
         "Each row shows where one character looks. Outlined are the cells that hold what "
         "followed the same character earlier: at a trigger an induction head looks there. A "
         "head that finds the previous character has a stripe beside the diagonal. What it does, "
         "as the title says, is measured over many sequences once the training has ended.",
-        figures.attention(weights, tokens, where),
-        note=says,
+        figures.attention(weights, tokens, cells),
+        note=note,
     )
 
 
-def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box], str]:
-    """A head's map of the visitor's sequence, its characters and cells, and what the model says
-    comes next."""
+def _own(run: Run, view: View, index: int) -> tuple[np.ndarray, list[str], list[Box], str]:
+    """Return a head's map of the visitor's sequence, [T, T], its characters and cells, and a
+    sentence on what the model says comes next."""
     sequence = choose(task_of(run.config), view)
     with torch.no_grad():
-        found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
-    weights, chances = torch.cat(found.attention, 1)[0, at].numpy(), found.logits[0, -1].softmax(-1)
-    first, second = chances.topk(2).indices.tolist()
-    told = [
-        f"“{visible_characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})"
-        for i in (first, second)
-    ]
-    says = f"What comes next, says the whole model: {told[0]}, else {told[1]}."
-    return weights, sequence.characters, boxes(sequence), says
+        outcome = forward(final_weights(run), sequence.inputs[None], run.config.heads)
+    weights = torch.cat(outcome.attention, 1)[0, index].numpy()  # (1, layers × heads, T, T)
+    chances = outcome.logits[0, -1].softmax(-1)  # (N)
+    guesses = []
+    for token in chances.topk(2).indices.tolist():
+        label = visible_characters(sequence.task.characters[token])[0]
+        guesses.append(f"“{label}” ({chances[token]:.0%})")
+    sentence = f"What comes next, says the whole model: {guesses[0]}, else {guesses[1]}."
+    return weights, sequence.characters, boxes(sequence), sentence
 
 
 def _boxes(run: Run) -> list[Box]:
-    """The cells of the example at which its in-context queries should look."""
-    tokens, truth = run.names("sequence"), run["example/truth"]
+    """Return the cells (query, key, kind) of the example at which its in-context queries should
+    look."""
+    sequence = run.names("sequence")
+    truth = run["example/truth"]  # (T), tokens
     characters = run.names("characters")
-    return [
-        (query, key, "correct output")
-        for query in np.flatnonzero(run["example/in_context"]).tolist()
-        for key in range(1, query + 1)
-        if tokens[key - 1] == tokens[query] and tokens[key] == characters[truth[query]]
-    ]
+    cells: list[Box] = []
+    for query in np.flatnonzero(run["example/in_context"]).tolist():
+        output = characters[truth[query]]
+        for key in range(1, query + 1):
+            if sequence[key - 1] == sequence[query] and sequence[key] == output:
+                cells.append((query, key, "correct output"))
+    return cells
 
 
 def table(run: Run, view: View) -> Panel:
-    """What every head does, in numbers."""
+    """Tabulate what every head does."""
     snapshot = run.snapshot_at(view)
     heads = heads_shown(run, snapshot)
     rows = [

@@ -31,7 +31,8 @@ WINDOW = 10  # steps that a gradient's size is averaged over
 
 
 def recalls(run: Run, view: View) -> Panel:
-    """The recall of the three memories of an induction head over training (Figure 10)."""
+    """Draw the recall of the three memories of an induction head over training (Figure 10). Raises
+    `CannotDraw` unless the model has two layers."""
     if "curve/recall_W_O2" not in run.tensors:
         raise CannotDraw("which matrix stores what is known of two layers only")
     x = run["curve/step"]
@@ -39,11 +40,11 @@ def recalls(run: Run, view: View) -> Panel:
         Curve(label, x, run[f"curve/recall_{name}"], *look)
         for name, (label, *look) in PROBES.items()
     ]
-    last = {curve.name: curve.mean()[-1] for curve in series}
+    final = {curve.name: curve.mean()[-1] for curve in series}
     chance = 1 / len(memory_tokens(task_of(run.config)))
     return Panel(
         ", ".join(
-            f"{name} recalls {value:.0%}" for name, value in last.items() if name != "W_K¹ all"
+            f"{name} recalls {value:.0%}" for name, value in final.items() if name != "W_K¹ all"
         )
         if run.finished
         else "Recall so far",
@@ -58,15 +59,15 @@ def recalls(run: Run, view: View) -> Panel:
 
 
 def gradients(run: Run, view: View) -> Panel:
-    """The size of each matrix's gradient over training: what waits for what."""
-    known = {name: look for name, look in GATES.items() if f"batch/gradient_{name}" in run.tensors}
-    sizes = {name: _smooth(run[f"batch/gradient_{name}"]) for name in known}
+    """Draw the size of each matrix's gradient over training: what waits for what."""
+    looks = {name: look for name, look in GATES.items() if f"batch/gradient_{name}" in run.tensors}
+    sizes = {name: _smooth(run[f"batch/gradient_{name}"]) for name in looks}
     x = np.arange(next(iter(sizes.values())).shape[1]) * WINDOW + WINDOW / 2
-    series = [Curve(label, x, sizes[name], *look) for name, (label, *look) in known.items()]
-    peaks = sorted((float(x[np.nanargmax(mean_of(sizes[name]))]), known[name][0]) for name in known)
-    told = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
+    series = [Curve(label, x, sizes[name], *look) for name, (label, *look) in looks.items()]
+    peaks = sorted((float(x[np.nanargmax(mean_of(sizes[name]))]), looks[name][0]) for name in looks)
+    peak_steps = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
     return Panel(
-        f"The gradients are largest at step: {told}" if run.finished else "Gradients so far",
+        f"The gradients are largest at step: {peak_steps}" if run.finished else "Gradients so far",
         f"The norm of the loss's gradient by each matrix, the mean over {WINDOW} steps. A matrix "
         "whose gradient is small learns little yet. If none waited for another, all would be "
         "largest at once.",
@@ -78,6 +79,6 @@ def gradients(run: Run, view: View) -> Panel:
 
 
 def _smooth(norms: np.ndarray) -> np.ndarray:
-    """Means over windows of steps, [seeds, windows]."""
-    kept = norms.shape[1] // WINDOW * WINDOW
-    return norms[:, :kept].reshape(len(norms), -1, WINDOW).mean(2)
+    """Return means over windows of steps, [seeds, windows], of norms [seeds, steps]."""
+    steps = norms.shape[1] // WINDOW * WINDOW  # in whole windows
+    return norms[:, :steps].reshape(len(norms), -1, WINDOW).mean(2)

@@ -88,13 +88,13 @@ def doing(run: Run, view: View) -> Panel:
         at=step(run, view),
         height=figures.SEAT,
     )
-    named = set()
+    legend_names = set()
     for trace in figure.data:
         name = trace.get("name")
-        is_first = name in LEGENDS.values() and name not in named
+        is_first = name in LEGENDS.values() and name not in legend_names
         trace.update(showlegend=bool(trace.get("showlegend", True)) and is_first)
         if trace["showlegend"]:
-            named.add(name)
+            legend_names.add(name)
     table = [
         pd.Series(curve.mean(), curve.x, name=head.name)
         for curve, head in zip(series, last_heads(run), strict=True)
@@ -117,10 +117,9 @@ def _doing(run: Run, index: int, head: Head) -> Curve:
     Where the next layer reads is known at snapshots. As long as a run has but one, while it trains,
     the attention on the previous character is the mean over all positions, at every evaluation.
     """
-    evaluations = run["curve/step"][
-        : len(run["heads/previous"])
-    ]  # all, once the training has ended
-    found = _beyond(run, index)
+    # all, once the training has ended
+    evaluations = run["curve/step"][: len(run["heads/previous"])]
+    followers = _beyond(run, index)
     steps = np.array(run.snapshot_steps)
     previous = one_back_in_example(run).attention[:, index]
     if len(steps) < 2 or np.isnan(previous).any():  # in the last layer, which no layer reads
@@ -131,10 +130,9 @@ def _doing(run: Run, index: int, head: Head) -> Curve:
     if head.role == PREVIOUS:
         return Curve(label, steps, previous, kind)
     if head.role == INDUCTION:
-        return Curve(label, evaluations, found, kind)
-    return Curve(
-        label, evaluations, np.maximum(np.interp(evaluations, steps, previous), found), kind
-    )
+        return Curve(label, evaluations, followers, kind)
+    larger = np.maximum(np.interp(evaluations, steps, previous), followers)
+    return Curve(label, evaluations, larger, kind)
 
 
 def _beyond(run: Run, index: int) -> np.ndarray:
@@ -158,11 +156,11 @@ def needed(run: Run, view: View) -> Panel:
     heads = last_heads(run)
     effect = run["effect/mean"]  # (1 + heads, measures): as it is, then without each head
     whole = float(effect[0, 0])
-    left = effect[1:, 0].tolist()
+    accuracies = effect[1:, 0].tolist()
     kinds = [KINDS.get(head.role, colour("seed")) for head in heads]
     figure = figures.bars(
         [head.name for head in heads],
-        left,
+        accuracies,
         "in-context accuracy",
         errors=effect[1:, 1].tolist(),
         kinds=kinds,
@@ -171,15 +169,15 @@ def needed(run: Run, view: View) -> Panel:
         text="value" if len(heads) < 5 else "none",
         height=figures.SEAT,
     )
-    worst = heads[int(np.argmin(left))]
+    worst = heads[int(np.argmin(accuracies))]
     return Panel(
-        f"Without head {worst.name}, {min(left):.0%} are right, not {whole:.0%}",
+        f"Without head {worst.name}, {min(accuracies):.0%} are right, not {whole:.0%}",
         "After the training, one head at a time is replaced by its mean output, which keeps what "
         "it always says and takes away what it says of this sequence. The bar is the accuracy "
         "that is left, with one standard error; the colours are those of what the heads do. A "
         "head that is not needed leaves the bar at the line.",
         figures.seated(figure),
-        data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": left}),
+        data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": accuracies}),
     )
 
 
