@@ -182,7 +182,7 @@ def test_claims_of_the_paper_speak_of_its_size():
         },
         "fixed, paper size": {claims.FIXED, claims.LOOKS_BACK, claims.KNOWS_TRIGGERS},
         "one layer, paper size": {claims.ONE_LAYER},
-        "one layer, fixed, paper size": {claims.ONE_LAYER},
+        "one layer, fixed, paper size": {claims.ONE_LAYER_FIXED},
         "figure 11": {claims.ONE_PREVIOUS, claims.SHARED_INDUCTION},
     }
     for name, config in CONFIGS.items():

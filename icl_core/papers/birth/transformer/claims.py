@@ -35,6 +35,7 @@ accurate = partial(
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
     "accuracy (resp. 95%) on output tokens after the first occurrence",
 )
+single = partial(vanilla, quote="versus around 55% for one layer", near=0.55, tolerance=0.05)
 caption = partial(Claim, kind="paper", source="Figure 2", setting=FLAT)
 redundant = partial(Claim, kind="paper", source="Appendix E, Figure 11", setting=FLAT, at=FIGURE_11)
 found = partial(Claim, kind="ours", source="not in the paper", at={"layers": 2})
@@ -51,14 +52,17 @@ FIXED = accurate(
     at=FIXED_TRIGGERS,
     at_least=0.99,
 )
-ONE_LAYER = vanilla(
+ONE_LAYER = single(
     id="full-one-layer",
-    label="one layer's accuracy on the test set",
-    text="A transformer of one layer stays at about 55%.",
-    quote="versus around 55% for one layer",
-    at={**FIGURE_2, "layers": 1},
-    near=0.55,
-    tolerance=0.05,
+    label="one layer's accuracy on random triggers",
+    text="A transformer of one layer stays at about 55% with random triggers.",
+    at={**RANDOM_TRIGGERS, "layers": 1},
+)
+ONE_LAYER_FIXED = single(
+    id="full-one-layer-fixed",
+    label="one layer's accuracy on fixed triggers",
+    text="A transformer of one layer stays at about 55% with fixed triggers.",
+    at={**FIXED_TRIGGERS, "layers": 1},
 )
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
@@ -145,6 +149,7 @@ ALL = (
     RANDOM,
     FIXED,
     ONE_LAYER,
+    ONE_LAYER_FIXED,
     LOOKS_BACK,
     KNOWS_TRIGGERS,
     ANY_REPEATED,

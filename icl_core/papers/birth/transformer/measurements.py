@@ -23,7 +23,8 @@ from icl_core.papers.birth.transformer.ablation import MEASURES, POSITIONS, Benc
 from icl_core.papers.birth.transformer.settings import Config
 
 LENGTH = 64  # positions of the example
-LOOKED, WANTED = 40, 5  # of its first positions so many at least are asked of the context
+LOOKED = 40  # first positions of the example
+FEWEST = 5  # at least so many of them are asked of the context
 ATTENDS = ("guess", "agrees", "right", "where_right", "where_wrong", "bigram")
 
 
@@ -42,7 +43,7 @@ def example(task: Task) -> Shown:
     and has no output that is a trigger, which may lock a sequence in a circle."""
     sequences = [choose(task, Asked(number)) for number in range(100)]
     for sequence in sequences:
-        asks_often = int(sequence.in_context[:LOOKED].sum()) >= WANTED
+        asks_often = int(sequence.in_context[:LOOKED].sum()) >= FEWEST
         has_no_circle = not set(sequence.truth) & set(sequence.truth.values())
         if asks_often and has_no_circle:
             return sequence

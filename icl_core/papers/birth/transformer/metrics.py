@@ -67,7 +67,7 @@ def _single_layer(run: Run) -> Metric:
     """
     accuracies = run["evaluated/accuracy"]  # (seeds,)
     error = float(run["evaluated/accuracy_error"][0])
-    claim = claims.ONE_LAYER
+    claim = claims.ONE_LAYER if run.config.triggers == "random" else claims.ONE_LAYER_FIXED
     assert claim.near is not None
     is_above = accuracies.mean() > claim.near + claim.tolerance
     leaves = _counting_in_words(run) if is_above else ""

@@ -23,14 +23,17 @@ from icl_core.papers.birth.transformer.measurements import attending, example_re
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
-ONE_LAYER, FIRST = "one_layer", "seed 0"
+# names of trainings
+ONE_LAYER = "one_layer"
+FIRST = "seed 0"
 # measured of every head at every evaluation; `_even` is what uniform attention would give
 BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
 
 # A single layer learns slowly with SGD, so it is trained in this way whatever the model's
 # optimiser: twice as long as the model, but for at most ONE_STEPS.
 ONE = {"optimiser": "adamw", "learning_rate": 0.005, "heads": 1, "layers": 1, "seeds": 1}
-ONE_STEPS, ONE_BATCH = 800, 64
+ONE_STEPS = 800
+ONE_BATCH = 64
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
