@@ -292,8 +292,8 @@ PAPER = Paper(
         "laboratory).",
         "Appendix B.3: given that the last token is the trigger's second occurrence, the output is "
         "the trigger itself with probability 1/(T − 1), not 1/N: drawn from the chain, 0.071 ± "
-        "0.003 for N = 65 and T = 16. The three steps here sample the proof's law. After them 95% "
-        "of the answers are right, and 96% if they sample the chain (one seed).",
+        "0.003 for N = 65 and T = 16. The three steps here sample the proof's law. On their first "
+        "seed 95% of the answers are right after them, and 96% if they sample the chain.",
         "Appendix B.3.2: the output's place t_o is uniform, not concentrated around T/2. γ_T is "
         "then larger than stated, (1.5 at T = 16, 4.1 at T = 256) / T, so the bound holds.",
         "Eq. 25: the bound O(T/N) on the other terms is 0.25 at N = 65 and T = 16, above the "

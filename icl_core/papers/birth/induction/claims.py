@@ -134,9 +134,10 @@ RECALL = {
 }
 FAITHFUL = alone(
     id="construction-is-faithful",
-    label="least recall of the three memories",
-    text="The constructed memories are those that training finds: each of the three matrices "
-    "stores at least half of the pairs that eq. 7 plants in it. The paper names no level.",
+    label="least recall of W_O², W_K², W_K¹ early",
+    text="Training finds the memories of the construction: W_O² and W_K² store at least half of "
+    "the pairs that eq. 7 plants in them, and W_K¹ half of those of early positions, which are the "
+    "ones that are used. The paper names no level.",
     source="Section 4.2",
     quote="we show in Section 5 that it is surprisingly faithful to the learned model",
     at=ALL_LEARN,
@@ -290,7 +291,7 @@ UNIFORM_GENERALISES = together(
 )
 COPIES_THE_UNLIKELY = together(
     id="copies-the-unlikely",
-    label="the retrieved character is said where ten others are likelier bigrams",
+    label="outputs said where ten characters are likelier bigrams",
     text="The model prefers the induction head to W_F where the two differ: it says what the "
     "context tells in more than half of the cases in which at least ten characters follow the "
     "trigger more often in the text. Of the first seed; the paper names no level.",

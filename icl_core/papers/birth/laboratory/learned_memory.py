@@ -40,7 +40,7 @@ def gradient(
 def train(
     W: np.ndarray, U: np.ndarray, V: np.ndarray, often: Pairs, rate: float, steps: int, norm: bool
 ) -> Learned:
-    """Take full-batch gradient descent from W, float64, and return what it learns.
+    """Run full-batch gradient descent from W, float64, and return what it learns.
 
     often  how often each pair comes up; their sum is 1
     rate   the learning rate

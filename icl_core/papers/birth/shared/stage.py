@@ -74,13 +74,13 @@ def heads(reading: Reading, sequence: Shown) -> Heads:
     return Heads(sequence.characters, reading.attention1, reading.attention2, predictions, truth)
 
 
-def memory(name: str, scores: Scores, last: Scores, title: str, more: str) -> Panel:
-    """Draw a memory as readings of all pairs, with `title` after its name and `more` after the
+def memory(name: str, scores: Scores, last: Scores, finding: str, more: str) -> Panel:
+    """Draw a memory as readings of all pairs, with `finding` after its name and `more` after the
     caption; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = square(scores)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
-        f"{NAMES[name]} {title}",
+        f"{NAMES[name]} {finding}",
         f"{READ[name][1]} {more}",
         figures.small_map(
             matrix,

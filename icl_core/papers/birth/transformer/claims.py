@@ -55,13 +55,15 @@ FIXED = accurate(
 ONE_LAYER = single(
     id="full-one-layer",
     label="one layer's accuracy on random triggers",
-    text="A transformer of one layer stays at about 55% with random triggers.",
+    text="A transformer of one layer stays at about 55% with random triggers. The paper gives one "
+    "number for both kinds of triggers.",
     at={**RANDOM_TRIGGERS, "layers": 1},
 )
 ONE_LAYER_FIXED = single(
     id="full-one-layer-fixed",
     label="one layer's accuracy on fixed triggers",
-    text="A transformer of one layer stays at about 55% with fixed triggers.",
+    text="A transformer of one layer stays at about 55% with fixed triggers. The paper gives one "
+    "number for both kinds of triggers.",
     at={**FIXED_TRIGGERS, "layers": 1},
 )
 LOOKS_BACK = caption(
@@ -121,7 +123,7 @@ MEMORIES = Claim(
 )
 COPIES_THE_UNLIKELY = vanilla(
     id="full-copies-the-unlikely",
-    label="the retrieved character is said where ten others are likelier bigrams",
+    label="outputs said where ten characters are likelier bigrams",
     text="A transformer of two layers often says what the context tells although it is an unlikely "
     "bigram: in more than half of the cases in which at least ten characters follow the trigger "
     "more often in the text. The paper names no level.",

@@ -105,7 +105,8 @@ PAPER = (
     ),
 )
 
-THREE_SEEDS = ("one layer, paper size", "one layer, fixed, paper size")  # others have one
+# the others have one
+THREE_SEEDS = ("fixed, paper size", "one layer, paper size", "one layer, fixed, paper size")
 
 
 def _presets(rows: tuple, group: str) -> tuple[Preset, ...]:

@@ -33,9 +33,8 @@ def maps(run: Run, view: View) -> list[Map]:
     heads = run.config.heads
     inputs = example_inputs(run)[:SHOWN]  # (T)
     tokens = run.names("sequence")[:SHOWN]
-    matrices = example_maps(run, snapshot)[
-        :, : len(inputs), : len(inputs)
-    ]  # (layers × heads, T, T)
+    shown = slice(len(inputs))
+    matrices = example_maps(run, snapshot)[:, shown, shown]  # (layers × heads, T, T)
     matrices[:, *np.triu_indices(len(inputs), 1)] = np.nan
     names = head_names(run.config.layers, heads)
     labels, _ = positions(tokens)
