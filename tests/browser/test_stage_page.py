@@ -76,6 +76,21 @@ def test_a_plain_page_has_the_clock_of_the_dashboard(window, run, tmp_path: Path
     until(lambda: not any(page.evaluate(PAINTED)), "at rest all is drawn in full")
 
 
+def test_names_of_milestones_close_to_each_other_stand_beside_each_other(window, tmp_path: Path):
+    run = icl.run("birth.transformer", preset="fixed, paper size")
+    first, second = sorted(run.experiment.milestones(run.run).values())
+    assert second - first < 0.02 * run.steps[-1]
+    path = tmp_path / "stage.html"
+    path.write_text(run.html(), encoding="utf-8")
+    page = window()
+    page.goto(path.as_uri())
+    names = page.locator(".clock .ticks button")
+    until(lambda: names.count() == 2, "both names")
+    left, right = (name.bounding_box() for name in names.all())
+    assert left and right
+    assert left["x"] + left["width"] == pytest.approx(right["x"], abs=1)
+
+
 def test_a_widget_and_its_notebook_follow_each_other(window, run):
     widget = run.widget()
     bodies = {

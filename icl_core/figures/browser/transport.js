@@ -44,6 +44,8 @@ class Transport {
     this.play = find(".play");
     this.track = find("input");
     this.ticks = find(".ticks");
+    this.widths = new ResizeObserver(() => this.spreadTicks()); // also once the bar is shown
+    this.widths.observe(this.ticks);
     this.output = find("output");
     this.speed = find(".speed");
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
@@ -96,6 +98,26 @@ class Transport {
       return tick;
     });
     this.ticks.replaceChildren(...marks);
+    this.spreadTicks();
+  }
+
+  /* Move the names of milestones that would overlap apart, half of the way each. */
+  spreadTicks() {
+    const names = [...this.ticks.children];
+    for (const name of names) name.style.marginLeft = "0";
+    const places = names.map((name) => name.getBoundingClientRect());
+    const shifts = places.map(() => 0);
+    for (let round = 0; round < names.length; round += 1) { // one that moves may reach the next
+      for (let next = 1; next < names.length; next += 1) {
+        const before = places[next - 1].right + shifts[next - 1];
+        const overlap = Math.max(0, before - places[next].left - shifts[next]);
+        shifts[next - 1] -= overlap / 2;
+        shifts[next] += overlap / 2;
+      }
+    }
+    names.forEach((name, index) => {
+      name.style.marginLeft = `${shifts[index]}px`;
+    });
   }
 
   label() {
