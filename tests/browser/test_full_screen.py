@@ -28,6 +28,11 @@ TOOLS = """plots => plots.map(plot => {
     return [Math.max(...boxes('.modebar-btn').map(box => box.bottom)), Math.min(...drawn)]; })"""
 
 
+# how wide the words are that explain a panel, and the row of its title
+SAYS = """mark => [parseFloat(getComputedStyle(mark, '::after').width),
+    mark.parentElement.getBoundingClientRect().width]"""
+
+
 def enlarge(plot: Locator) -> None:
     plot.hover()
     plot.locator("[data-title=Fullscreen]").click()
@@ -93,6 +98,8 @@ def test_what_explains_a_panel_can_be_pointed_at(shown: Window) -> None:
     settled(tab)
     for mark in tab.locator('[class*="st-key-seat-"] .caption').all():
         mark.hover()  # only if nothing else would receive it
+        words, row = mark.evaluate(SAYS)
+        assert words >= min(300, row - 40), (words, row)
 
 
 @pytest.mark.parametrize(
