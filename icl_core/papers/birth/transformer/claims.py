@@ -31,7 +31,6 @@ FIGURE_11 = {**RANDOM_TRIGGERS, "heads": 4}
 vanilla = partial(Claim, kind="paper", source="Section 3", setting=FLAT)
 accurate = partial(
     vanilla,
-    label="in-context accuracy",
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% "
     "accuracy (resp. 95%) on output tokens after the first occurrence",
 )
@@ -42,12 +41,14 @@ found = partial(Claim, kind="ours", source="not in the paper", at={"layers": 2})
 
 RANDOM = accurate(
     id="full-random",
+    label="in-context accuracy on random triggers",
     text="A transformer of two layers gets over 95% of the outputs of random triggers right.",
     at=RANDOM_TRIGGERS,
     at_least=0.95,
 )
 FIXED = accurate(
     id="full-fixed",
+    label="in-context accuracy on fixed triggers",
     text="A transformer of two layers gets over 99% of the outputs of fixed triggers right.",
     at=FIXED_TRIGGERS,
     at_least=0.99,

@@ -152,6 +152,7 @@ def one_layer(run: Run, view: View) -> Panel:
         ("names the likeliest bigram", *_both(alone, model, "bigram")),
     ]
     columns = ["over held-out sequences", "one layer", f"this model, head {head.name}"]
+    beside = "" if alone is None else " The layer beside the model is trained with AdamW."
     single = model if alone is None else alone
     return Panel(
         f"One layer just counts: {single['where_right']:.0%} right where counting is right, "
@@ -159,8 +160,7 @@ def one_layer(run: Run, view: View) -> Panel:
         "A single layer sees which characters came, and no copy that tells what came before them. "
         "Its attention is spread almost evenly, which counts characters. Naming the one that has "
         f"come up most beyond its usual frequency is right {single['guess']:.0%} of the time; "
-        "where it is wrong, one layer has little to go by. The layer beside the model is trained "
-        "on the same task with AdamW.",
+        f"where it is wrong, one layer has little to go by.{beside}",
         table=pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all"),
     )
 

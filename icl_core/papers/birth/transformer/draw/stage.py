@@ -68,9 +68,9 @@ def accuracy(run: Run, view: View) -> Panel:
         else "Right in context",
         "How often the likeliest next character is the one that only the context tells, on "
         "held-out sequences; the pale line is the batch just trained on. The dotted lines are "
-        "repeating the character just read, a single layer on the same task, and the best "
-        "predictor, which knows how sequences are drawn and infers their triggers. Without an "
-        "induction head the curve stays near the lower ones.",
+        "repeating the character just read, a single layer that AdamW has trained on the same "
+        "task, and the best predictor, which knows how sequences are drawn and infers their "
+        "triggers. Without an induction head the curve stays near the lower ones.",
         figures.seated(figure.update_layout(showlegend=False)),
         data=pd.DataFrame({"step": x, "accuracy": mean_of(curve)}),
     )
@@ -105,7 +105,9 @@ def doing(run: Run, view: View) -> Panel:
         "their attention on it at the positions where the next layer reads, in the sequence of the "
         "maps. Heads that come to find what followed a trigger show their attention on that, "
         "beyond what even attention has, over many sequences. Of the others you see the larger of "
-        "the two, paler. A head that learns nothing stays low.",
+        "the two, paler. A head that learns nothing stays low. After the training the title, like "
+        "the labels of the maps, counts many sequences for both, so that it may differ from where "
+        "the curves end.",
         figures.seated(figure),
         data=pd.concat(table, axis=1).rename_axis("step").reset_index(),
     )
@@ -147,7 +149,7 @@ def _doing_title(run: Run, view: View) -> str:
         return "What the heads do"
     heads = heads_shown(run, run.snapshot_at(view))
     previous = max(head.previous for head in heads)
-    followers = max(head.found for head in heads)
+    followers = max(0.0, *(head.found for head in heads))  # fewer than by chance: none
     return f"Heads reach {previous:.0%} previous, {followers:.0%} followers"
 
 
@@ -209,7 +211,7 @@ def counting(run: Run, view: View) -> Panel:
         "name the character that has come up most beyond its usual frequency. It is right "
         f"{single['guess']:.0%} of the time. The bars show how often the models are right where "
         "this guess is, and where it is not, after the training. Without a head that finds the "
-        "previous character the second bar stays near zero.",
+        "previous character the bar on the right stays low.",
         figures.seated(figure),
         data=pd.DataFrame(rows),
     )
