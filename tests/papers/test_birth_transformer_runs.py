@@ -151,21 +151,21 @@ def test_one_seed_decides_nothing():
 
 
 def test_an_accuracy_beyond_the_claimed_one_is_decided_while_the_loss_still_falls():
-    beyond = shipped("one layer, fixed, paper size")
-    (metric,) = EXPERIMENT.metrics(beyond)
-    assert metric.verdict(beyond.config) == "not reproduced"
+    single = shipped("one layer, fixed, paper size")
+    (metric,) = EXPERIMENT.metrics(single)
+    assert metric.verdict(single.config) == "not reproduced"
     assert metric.reason.startswith("It passes 55% at step 400 of 1000 and gets more right")
-    below = {"evaluated/accuracy": beyond["evaluated/accuracy"] - 0.2}
-    (metric,) = EXPERIMENT.metrics(Run(beyond.config, {**beyond.tensors, **below}))
-    assert metric.verdict(beyond.config) == "not decided" and "still falling" in metric.unfinished
+    lower = {"evaluated/accuracy": single["evaluated/accuracy"] - 0.2}
+    (metric,) = EXPERIMENT.metrics(Run(single.config, {**single.tensors, **lower}))
+    assert metric.verdict(single.config) == "not decided" and "still falling" in metric.unfinished
 
 
 def test_what_is_copied_against_the_bigrams_is_counted_at_the_papers_setting():
     found = shipped("random, paper size")
     metrics = {metric.claim.id: metric for metric in EXPERIMENT.metrics(found)}
-    copied = metrics["full-copies-the-unlikely"]
+    metric = metrics["full-copies-the-unlikely"]
     # of all outputs the model gets 94% right; copying is not what fails
-    assert copied.value == pytest.approx(float(found["evaluated/accuracy"][0]), abs=0.03)
+    assert metric.value == pytest.approx(float(found["evaluated/accuracy"][0]), abs=0.03)
     assert "full-copies-the-unlikely" not in {
         metric.claim.id for metric in EXPERIMENT.metrics(shipped("one head"))
     }

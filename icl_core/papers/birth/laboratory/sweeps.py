@@ -76,14 +76,14 @@ def _shares(
     """Return the three shares of `capacity`, of one memory of each kind."""
     often = vectors.zipf(len(U), exponent)
     asked = asked_of(len(U))
-    drawn = draw.choice(len(U), len(asked), p=often)  # as the pairs come up
+    occurring = draw.choice(len(U), len(asked), p=often)  # pairs as often as they come up
     equal = memory.full(U, V)
     by_frequency = memory.full(U, V, (often / often[0]).astype(np.float32))
 
     def share(W: np.ndarray, pairs: np.ndarray) -> float:
         return float(memory.right(U[pairs] @ W.T, V, pairs).mean())
 
-    return [share(equal, asked), share(by_frequency, asked), share(by_frequency, drawn)]
+    return [share(equal, asked), share(by_frequency, asked), share(by_frequency, occurring)]
 
 
 def expected(d: int, exponent: float) -> Rows:

@@ -87,8 +87,8 @@ def _surprise(
 
 def lemma4(given: Given) -> Both:
     """Return the gradient of Lemma 4, by its formula and by autograd: the keys of layer 2 at W = 0,
-    Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t − z̄) x_T^T], with the values x_t and
-    the keys z_t of the proof, layer 1's means."""
+    Σ_k E[(p̂(k | X) − 1{y = k}) (1/T) Σ_t w_U(k)^T Φ2 x_t (z_t − z̄) x_T^T], with the values x_t
+    and the keys z_t of the proof, layer 1's means."""
     x, out = _values(given)
     answers = given.drawn.answers
     keys = even(x.shape[1]) @ x @ given.weights.R1.T  # (batch, T, d)

@@ -22,6 +22,7 @@ FIGURE_2 = {
     "batch": 512,
 }
 FLAT = "trained until it is flat"
+ONE_NUMBER = "The paper gives one number for both kinds of triggers."
 RANDOM_TRIGGERS, FIXED_TRIGGERS = (
     {**FIGURE_2, "triggers": "random"},
     {**FIGURE_2, "triggers": "fixed"},
@@ -56,15 +57,13 @@ FIXED = accurate(
 ONE_LAYER = single(
     id="full-one-layer",
     label="one layer's accuracy on random triggers",
-    text="A transformer of one layer stays at about 55% with random triggers. The paper gives one "
-    "number for both kinds of triggers.",
+    text="A transformer of one layer stays at about 55% with random triggers. " + ONE_NUMBER,
     at={**RANDOM_TRIGGERS, "layers": 1},
 )
 ONE_LAYER_FIXED = single(
     id="full-one-layer-fixed",
     label="one layer's accuracy on fixed triggers",
-    text="A transformer of one layer stays at about 55% with fixed triggers. The paper gives one "
-    "number for both kinds of triggers.",
+    text="A transformer of one layer stays at about 55% with fixed triggers. " + ONE_NUMBER,
     at={**FIXED_TRIGGERS, "layers": 1},
 )
 LOOKS_BACK = caption(
