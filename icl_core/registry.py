@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from icl_core import papers as _papers
+from icl_core.contract import words
 from icl_core.contract.document import DocumentKind
 from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
@@ -119,6 +120,14 @@ def version(experiment_id: str) -> int:
     if paper is None or name not in paper.experiments:
         raise _unknown(experiment_id)
     return paper.experiments[name]
+
+
+def take_changed_words() -> None:
+    """Have every experiment take its texts anew whose `words.md` has changed on disk, so that
+    whoever writes it sees it in a dashboard that runs. Raises `WordsError`."""
+    if words.read_changed():
+        for each in filter(imported, experiment_ids()):
+            experiment(each).take_words()
 
 
 def imported(experiment_id: str) -> bool:

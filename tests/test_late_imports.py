@@ -137,8 +137,9 @@ def test_nothing_that_trains_has_a_stand_in_for_torch() -> None:
     cli.main(["work"])
     registry.experiment("birth.induction"), registry.experiment("gdssm.layer")
     registry.experiment("memformers.methods")
+    packages = ("training", "in_context_regression", "papers")
     for name, module in sys.modules.items():
-        if name.startswith(("icl_core.training", "icl_core.learners", "icl_core.papers")):
+        if name.startswith(tuple(f"icl_core.{package}" for package in packages)):
             for value in vars(module).values():
                 late = isinstance(value, late_imports._LateModule | late_imports._LateClass)
                 assert not late or value.__name__ == "pandas" or value.__module__ == "jaxtyping", (

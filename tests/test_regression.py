@@ -10,7 +10,7 @@ import torch
 from scipy import optimize
 from scipy.sparse import linalg as sparse
 
-from icl_core.learners import (
+from icl_core.in_context_regression import (
     Covariance,
     best_momentum,
     best_nesterov,
@@ -32,7 +32,7 @@ from icl_core.learners import (
     rotation,
     sampled_loss,
 )
-from icl_core.learners.linear import mean_and_error
+from icl_core.in_context_regression.linear import mean_and_error
 
 D = parse_eigenvalues("1, 1, 1/4, 1/16, 1", 5)
 f64 = torch.float64

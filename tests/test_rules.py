@@ -4,8 +4,8 @@ least squares, Bayes."""
 import pytest
 import torch
 
-from icl_core.learners import rules
-from icl_core.learners.rules import KALMAN, RULES
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import KALMAN, RULES
 
 D, LABELS, PAIRS, PROMPTS = 4, 3, 6, 20
 SETTINGS = {"rate": 0.3, "decay": 0.9, "ridge": 0.05, "drift": 0.4}

@@ -22,7 +22,7 @@ EXPERIMENTS = sorted(
     for folder in papers.glob("*/*")
     if (folder / "__init__.py").exists() and folder.name != SHARED
 )
-EVERY = {"__init__", "settings", "claims", "metrics", "draw"}  # and `story`, where there is one
+EVERY = {"__init__", "settings", "claims", "draw"}
 
 
 def module(path: Path) -> str:
@@ -120,7 +120,7 @@ def test_no_import_runs_in_a_circle():
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
     ("contract", "statistics", "machine"),
-    ("registry", "figures", "learners", "training"),
+    ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
     ("findings",),

@@ -10,8 +10,8 @@ from house import TOY
 
 from icl_core import registry
 from icl_core.contract.experiment import Theory
+from icl_core.contract.number_text import significant, unit_of
 from icl_core.figures import Scale, themed
-from icl_core.figures.number_text import significant, unit_of
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.runs.store import Header
 from icl_core.sweeps import setting_grid

@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from icl_core.contract.words import KINDS
+from icl_core.contract.words_file import read_sections
+
 ROOT = Path(__file__).parents[1]
 FILES = [*sorted((ROOT / "icl_core").rglob("*.py")), *sorted((ROOT / "pages").rglob("*.py"))]
+WORDS = sorted((ROOT / "icl_core").rglob("words.md"))
 
 GIVEN_UP = {
     r"^(?!name must|only W_O2 learns).*\bW_[A-Z]+\d\b": "W_K¹, W_K², W_O²: the layer stands above",
@@ -82,6 +86,8 @@ def texts_of(path: Path) -> list[tuple[int, str]]:
 
     {} stands for what an f-string puts in.
     """
+    if path.suffix == ".md":
+        return _texts_of_words(path)
     tree = ast.parse(path.read_text())
     left_out: set[int] = set()  # ids of nodes: docstrings, parts of f-strings, shapes in types
     for node in ast.walk(tree):
@@ -99,6 +105,18 @@ def texts_of(path: Path) -> list[tuple[int, str]]:
         if len(text.split()) >= 2 and not PASSED.search(text):
             texts.append((getattr(node, "lineno", 0), text))
     return texts
+
+
+def _texts_of_words(path: Path) -> list[tuple[int, str]]:
+    """Return the paragraphs, fields, entries and cells of a words.md, each with the line of its
+    heading; {} stands for what is put in."""
+    texts = []
+    for section in read_sections(path, KINDS):
+        parts = [*section.paragraphs, *(text for each in section.fields.values() for text in each)]
+        parts += [entry for each in section.lists.values() for entry in each]
+        parts += [cell for row in section.rows for cell in row]
+        texts += [(section.line, re.sub(r"\{\w+(:[^?@#{}]\S*?)?\}", "{}", part)) for part in parts]
+    return [(line, text) for line, text in texts if len(text.split()) >= 2]
 
 
 def _text(node: ast.AST) -> str:
@@ -157,7 +175,7 @@ def test_no_sentence_says_it_in_a_way_that_was_given_up(pattern: str) -> None:
     given_up = re.compile(pattern, re.IGNORECASE if pattern.islower() else 0)
     assert not [
         f"{path.relative_to(ROOT)}:{line}: {text:.120}"
-        for path in FILES
+        for path in (*FILES, *WORDS)
         for line, text in sentences(path)
         if given_up.search(text)
     ]
@@ -167,7 +185,7 @@ def test_no_sentence_says_it_in_a_way_that_was_given_up(pattern: str) -> None:
 def test_no_text_for_a_visitor_has_a_private_word(pattern: str) -> None:
     private = re.compile(pattern)
     wrong = []
-    for path in FILES:
+    for path in (*FILES, *WORDS):
         if path.name in STORED:
             continue
         for line, text in texts_of(path):
@@ -188,7 +206,7 @@ def test_no_name_holds_a_word_that_was_given_up() -> None:
 
 def test_sentences_are_found() -> None:
     """The scan reads what the visitor reads: captions, claims, questions."""
-    texts = [text for path in FILES for _, text in sentences(path)]
+    texts = [text for path in (*FILES, *WORDS) for _, text in sentences(path)]
     assert len(texts) > 1500
     assert any(text.startswith("You have seen") for text in texts)
 

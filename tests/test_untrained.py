@@ -4,10 +4,17 @@ differentiation makes of its objective, filters are polynomials, and departures 
 import pytest
 import torch
 
-from icl_core.learners import changes, filters, tuning
-from icl_core.learners.home import Home, Prompts, error, one_step_share, sample, sum_share
-from icl_core.learners.learner_table import BY_ID, LEARNERS
-from icl_core.learners.untrained import solve, sums, weights
+from icl_core.in_context_regression import changes, filters, tuning
+from icl_core.in_context_regression.home import (
+    Home,
+    Prompts,
+    error,
+    one_step_share,
+    sample,
+    sum_share,
+)
+from icl_core.in_context_regression.learner_table import BY_ID, LEARNERS
+from icl_core.in_context_regression.untrained import solve, sums, weights
 
 HOME = Home(3, 7, 0.3, "narrow", False, "white", 9.0)
 STEPS = 3

@@ -9,9 +9,15 @@ from math import comb, factorial, log
 import pytest
 import torch
 
-from icl_core.learners import evaluate, exact_floors, exact_moments, expected_loss, grams
-from icl_core.learners.linear import mean_and_error
-from icl_core.learners.wishart import moments
+from icl_core.in_context_regression import (
+    evaluate,
+    exact_floors,
+    exact_moments,
+    expected_loss,
+    grams,
+)
+from icl_core.in_context_regression.linear import mean_and_error
+from icl_core.in_context_regression.wishart import moments
 
 DEEPEST = 10
 Matrix = list[list[Fraction]]

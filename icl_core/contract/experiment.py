@@ -12,56 +12,20 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
-from icl_core.contract.figure import Figure, texts_within
 from icl_core.contract.finite import check_texts, finite_headline
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.organism import ModelExport
+from icl_core.contract.panel import Panel
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
 from icl_core.contract.visitor import Replacements, Typed
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A figure or a table with its text.
-
-    title    states the finding
-    caption  says what to look at
-    figure   the figure, if it is one
-    table    the table, if it is one
-    data     the numbers behind the figure, for reading and export
-    note     a line under the figure
-    """
-
-    title: str
-    caption: str
-    figure: Figure | None = None
-    table: pd.DataFrame | None = None
-    data: pd.DataFrame | None = None
-    note: str = ""
-
-    @property
-    def texts(self) -> list[str]:
-        """Its texts, those of its figure's layout, and the cells of its table. A number in a cell
-        is a text only if it is infinite: NaN is written as a dash."""
-        layout = {} if self.figure is None else self.figure.layout
-        cells = [] if self.table is None else self.table.to_numpy().flat
-        cell_texts = [str(cell) for cell in cells if isinstance(cell, str) or _is_infinite(cell)]
-        return [self.title, self.caption, self.note, *texts_within(layout), *cell_texts]
-
-
-def _is_infinite(cell: Any) -> bool:
-    return isinstance(cell, (float, np.floating)) and bool(np.isinf(cell))
-
+from icl_core.contract.words import Words
 
 STAGE = "stage"
 MEAN_OF_SEEDS, FIRST_SEED = "mean", "first"
@@ -230,8 +194,7 @@ class Experiment:
     """One experiment: a folder of a paper, whose `__init__` ends in `EXPERIMENT = Experiment(...)`.
 
     name        the folder's name; with the paper's name it makes the id, "birth.induction"
-    title       its name for visitors
-    about       the module's docstring: what you see, what to try
+    words       its texts, which give title, about, headline and story where they have them
     config      the settings class of what is computed; it makes the run's key. A field `seeds`, if
                 there is one, is the number of seeds
     view        the settings class of what is drawn. A field `snapshot`, if there is one, is the
@@ -242,8 +205,10 @@ class Experiment:
     metrics     takes a finished run and returns its metrics, which are stored in the run's file
     drawings    the drawings of a run, in the order of the page
     presets     the named settings; the first is the default
-    headline    takes a run and a view and returns one sentence: what you see
     cost        takes a config and returns the work in giga-operations, for the estimate of time
+    title       its name for visitors
+    about       what you see, what to try
+    headline    takes a run and a view and returns one sentence: what you see
     milestones  takes a run and returns, by short name, the training steps at which parts of the
                 mechanism first appear
     goes_on     takes a config and returns whether its run is the beginning of one of more `steps`;
@@ -263,8 +228,6 @@ class Experiment:
     """
 
     name: str
-    title: str
-    about: str
     config: type
     view: type
     run: Callable[[Any, Progress], Tensors]
@@ -272,8 +235,11 @@ class Experiment:
     metrics: Callable[[Run], list[Metric]]
     drawings: tuple[Drawing, ...]
     presets: tuple[Preset, ...]
-    headline: Callable[[Run, Any], str]
     cost: Callable[[Any], float]
+    words: Words | None = None
+    title: str = ""
+    about: str = ""
+    headline: Callable[[Run, Any], str] = lambda run, view: ""
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
     batching: Batching | None = None
@@ -288,7 +254,18 @@ class Experiment:
     export: ModelExport | None = None
 
     def __post_init__(self) -> None:
+        self.take_words()
+        if self.words and self.words.has("headline"):
+            object.__setattr__(self, "headline", self.words.headline)
         object.__setattr__(self, "headline", finite_headline(self.headline))
+
+    def take_words(self) -> None:
+        """Take title, introduction and story from the words as they are now."""
+        if self.words:
+            object.__setattr__(self, "title", self.words.title)
+            object.__setattr__(self, "about", self.words.about)
+            if story := self.words.story():
+                object.__setattr__(self, "story", story)
 
 
 @dataclass(frozen=True)

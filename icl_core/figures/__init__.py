@@ -14,13 +14,13 @@ projector. A figure that only one drawing has is built there of traces, with the
 (colours, layout, axis, legend), `map_grid` (square-celled maps) and `line_plots.references`.
 """
 
+from icl_core.contract.number_text import number_text, significant
 from icl_core.figures.attention_maps import Predictions, attention, attention_pair
 from icl_core.figures.axis_scale import Scale
 from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.line_plots import bars, curves, references, spectrum
-from icl_core.figures.number_text import number_text, significant
 from icl_core.figures.series import Curve, dots, legend_line, mean_of
 from icl_core.figures.stage_maps import small_attention, small_map, small_maps
 from icl_core.figures.stage_seat import HALF, THIRD, WIDE, seated

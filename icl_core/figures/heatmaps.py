@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.contract.number_text import number_text
 from icl_core.figures.map_grid import (
     AXIS,
     BAR,
@@ -20,7 +21,6 @@ from icl_core.figures.map_grid import (
     row_identities,
     subplots,
 )
-from icl_core.figures.number_text import number_text
 from icl_core.figures.style import LINE, PAPER, largest_magnitude, layout
 
 Labels = Sequence[str] | None  # None: positions from 1

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.contract.number_text import significant
 from icl_core.figures.character_labels import label_width
-from icl_core.figures.number_text import significant
 from icl_core.figures.style import (
     FAINT,
     MONO,

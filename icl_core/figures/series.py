@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from icl_core.contract.figure import Trace
-from icl_core.figures.number_text import power_of_ten
+from icl_core.contract.number_text import power_of_ten
 from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
 MOST_POWERS = 5  # powers of ten on a log axis

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.contract.number_text import UNIT, power_of_ten, unit_of
 from icl_core.figures.attention_maps import (
     CELL,
     LABEL,
@@ -27,7 +28,6 @@ from icl_core.figures.map_grid import (
     map_axes,
     row_identities,
 )
-from icl_core.figures.number_text import UNIT, power_of_ten, unit_of
 from icl_core.figures.outlines import Box, outlines
 from icl_core.figures.style import (
     COLOURS,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.contract.number_text import UNIT, power_of_ten, significant, unit_of
 from icl_core.figures.axis_scale import Scale
 from icl_core.figures.line_plots import curves
-from icl_core.figures.number_text import UNIT, power_of_ten, significant, unit_of
 from icl_core.figures.series import Curve
 from icl_core.figures.style import (
     FAINT,

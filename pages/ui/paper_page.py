@@ -8,6 +8,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
+from icl_core.contract.words_file import WordsError
 from icl_core.figures.character_labels import shown_name
 from icl_core.findings import findings
 from icl_core.findings.findings import Summary
@@ -51,6 +52,7 @@ def show(name: str) -> None:
         st.warning(f"There is no paper called {name} here.")
         return
     _prepare_server()
+    _read_words()
     setting = address.read(paper)
     kept_answers.restore()
     exact = None if setting.refused else store.default().find(setting.id, setting.config)
@@ -67,6 +69,15 @@ def show(name: str) -> None:
     _main(setting, shown, run, summaries, pending)
     glossary.explain(name)
     same_tab_links.listen()
+
+
+def _read_words() -> None:
+    """Read the texts again that were changed since the page was last drawn; say which cannot be
+    read."""
+    try:
+        registry.take_changed_words()
+    except WordsError as problem:
+        st.error(escape_markdown(problem))
 
 
 def _sidebar(

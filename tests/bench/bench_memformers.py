@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import torch
 
-from icl_core.learners import covariates, gram
+from icl_core.in_context_regression import covariates, gram
 from icl_core.papers.memformers.shared import task, train
 from icl_core.papers.memformers.shared.model import loss_and_gradient
 from icl_core.papers.memformers.shared.settings import Model as Config

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.learners import rules
-from icl_core.learners.rules import KALMAN, RULES, SQUARES
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import KALMAN, RULES, SQUARES
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting

@@ -10,7 +10,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.learners.learner_table import LEARNERS
+from icl_core.in_context_regression.learner_table import LEARNERS
 from icl_core.papers.learners.prompt import load_run
 from icl_core.papers.learners.prompt import run as run_module
 from icl_core.papers.learners.prompt.draw.style import STYLES

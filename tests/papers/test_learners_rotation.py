@@ -8,9 +8,9 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.learners import untrained
-from icl_core.learners.home import Home, error, sample
-from icl_core.learners.learner_table import BY_ID
+from icl_core.in_context_regression import untrained
+from icl_core.in_context_regression.home import Home, error, sample
+from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.papers.learners.rotation.run import CASES, compute
 from icl_core.papers.learners.rotation.settings import Config, View
 

@@ -7,10 +7,10 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.learners import tuning
-from icl_core.learners.home import Home, sample
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import least_squares, sums, weights
+from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression.home import Home, sample
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import least_squares, sums, weights
 from icl_core.papers.gdssm.shared import any_layer, gradient_descent
 from icl_core.papers.gdssm.shared.sequence_models import all_models
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting

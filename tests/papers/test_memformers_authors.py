@@ -8,7 +8,7 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.learners import conjugate_gradient, gram
+from icl_core.in_context_regression import conjugate_gradient, gram
 from icl_core.papers.memformers.methods import printed_curves, protocols, train
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import authors_prompts, authors_test, variants

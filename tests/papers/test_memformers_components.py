@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.learners import grams
+from icl_core.in_context_regression import grams
 from icl_core.papers.memformers.mixture import components, protocol, token_heads
 from icl_core.papers.memformers.mixture.components import Tokens
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.learners import conjugate_gradient, gram, grams, momentum, nesterov
+from icl_core.in_context_regression import conjugate_gradient, gram, grams, momentum, nesterov
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.settings import Config, View

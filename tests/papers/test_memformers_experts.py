@@ -10,7 +10,7 @@ import torch
 
 from icl_core.contract.experiment import STAGE, Panel, Run
 from icl_core.contract.settings_io import numbers, shares
-from icl_core.learners import grams
+from icl_core.in_context_regression import grams
 from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import components, protocol
 from icl_core.papers.memformers.mixture import heads as learning

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.methods import (
     covariate_spectra,
@@ -136,14 +136,14 @@ def test_planted_differences_between_tokens_are_found():
 
 def test_the_loss_of_pairs_is_that_of_the_error_maps():
     D = torch.tensor([1.0, 0.5, 0.1], dtype=torch.float64)
-    S = learners.grams(3, 9, 40, torch.Generator().manual_seed(1), torch.float64)
-    X = learners.coloured(S, D)
+    S = regression.grams(3, 9, 40, torch.Generator().manual_seed(1), torch.float64)
+    X = regression.coloured(S, D)
     pairs = torch.tensor([[0.3, 0.0], [0.5, 0.9], [1.2, 0.4]], dtype=torch.float64)
-    for method in (learners.nesterov, learners.momentum):
-        losses = learners.losses_of_pairs(method, X, D, 3, pairs)
+    for method in (regression.nesterov, regression.momentum):
+        losses = regression.losses_of_pairs(method, X, D, 3, pairs)
         for column, (rate, beta) in enumerate(pairs.tolist()):
-            maps = learners.error_maps(method, X, 3, rate, beta)[1:]
-            expected = learners.expected_loss(maps, D).mean(-1)
+            maps = regression.error_maps(method, X, 3, rate, beta)[1:]
+            expected = regression.expected_loss(maps, D).mean(-1)
             torch.testing.assert_close(losses[:, column], expected)
 
 

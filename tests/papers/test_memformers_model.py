@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from icl_core.learners import (
+from icl_core.in_context_regression import (
     conjugate_gradient,
     covariates,
     floors,

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.learners import evaluate, gram, inverse_factor
+from icl_core.in_context_regression import evaluate, gram, inverse_factor
 from icl_core.papers.memformers.methods.draw import trajectory
 from icl_core.papers.memformers.methods.settings import LFOM, View
 from icl_core.papers.memformers.shared import baselines, model, test_set, variants

@@ -9,7 +9,7 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
-from icl_core.learners.polynomial import moments
+from icl_core.in_context_regression.polynomial import moments
 from icl_core.papers.memformers.methods.draw import operations
 from icl_core.papers.memformers.methods.settings import Config as MethodsConfig
 from icl_core.papers.memformers.methods.settings import View as MethodsView

@@ -9,7 +9,7 @@ import torch
 from scipy.sparse.linalg import cg
 
 from icl_core.contract.experiment import Diverged
-from icl_core.learners import gram
+from icl_core.in_context_regression import gram
 from icl_core.machine import device
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.methods.train import compute

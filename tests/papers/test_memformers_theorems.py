@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import STAGE, Run
-from icl_core.learners import conjugate_gradient, grams
+from icl_core.in_context_regression import conjugate_gradient, grams
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import (

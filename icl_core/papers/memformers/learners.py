@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.contract.trained_learner import TrainedLearner, Weights
-from icl_core.learners.untrained import sums
+from icl_core.in_context_regression.untrained import sums
 
 LAYERS = 4
 FIRST = 0.3  # of a layer's A, times I, before training

@@ -2,7 +2,7 @@
 
 import math
 
-from icl_core.figures.number_text import NOT_A_NUMBER
+from icl_core.contract.number_text import NOT_A_NUMBER
 
 MIB = 2**20  # bytes
 KIB = 2**10

@@ -13,7 +13,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.contract import knobs
+from icl_core.contract import knobs, words
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.figures.frames import tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
@@ -103,7 +103,7 @@ def release_seat(setting: Setting, drawing: Drawing) -> None:
 
 
 def _seat_key(setting: Setting, drawing: Drawing) -> str:
-    return f"{setting.id} {drawing.name} {theme().name}"
+    return f"{setting.id} {drawing.name} {theme().name} {words.stamp()}"
 
 
 def _charts() -> dict[str, SeatedChart]:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core import figures
-from icl_core.contract import knobs
+from icl_core.contract import knobs, words
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.seeds import FIELD, can_choose
@@ -78,7 +78,8 @@ def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
 
     It is a text, which Streamlit's caches compare faster than the run and the view themselves.
     """
-    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {theme()}"
+    seen_in = f"{theme()} {words.stamp()}"
+    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {seen_in}"
 
 
 # Not st.cache_data, which pickles every figure in and out. A cached panel must not be changed.

@@ -33,8 +33,8 @@ from safetensors.numpy import save
 
 from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of, values
+from icl_core.contract.number_text import power_of_ten, significant
 from icl_core.figures.character_labels import shown_name
-from icl_core.figures.number_text import power_of_ten, significant
 from icl_core.machine.folders import cache_folder, read_regular_file
 from icl_core.papers.birth.shared.task_knobs import KnownTask
 

@@ -4,7 +4,8 @@ or an identity, is shown and tested, not claimed."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.gdssm.corrections.run import best_gain
 from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 
 SIZE = {"f": 10, "N": 10}  # the paper's
@@ -72,3 +73,14 @@ TRANSPOSES = Claim(
 
 EXPECTED = {GAIN: gain, PRINTED_Q: share_of_printed_Q, ODD: lost_by_odd_windows}
 ALL = (GAIN, PRINTED_Q, ODD, TRANSPOSES)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Measure every formula on the tasks of the run."""
+    best = best_gain(run, "right")
+    return [
+        Metric(GAIN, best),
+        Metric(PRINTED_Q, best_gain(run, "Q") / best),
+        Metric(ODD, 1 - best_gain(run, "odd") / best),
+        Metric(TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
+    ]

@@ -14,7 +14,7 @@ this is why such models have gates.
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
 from icl_core.figures import number_text
-from icl_core.learners.rules import RULES
+from icl_core.in_context_regression.rules import RULES
 from icl_core.papers.gdssm.states import claims
 from icl_core.papers.gdssm.states.draw import drawers, stage
 from icl_core.papers.gdssm.states.load_run import (

@@ -22,8 +22,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.learners import rules
-from icl_core.learners.rules import Rule
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import Rule
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run
-from icl_core.learners.rules import RULES, Rule
+from icl_core.in_context_regression.rules import RULES, Rule
 from icl_core.papers.gdssm.states import window
 
 

@@ -3,7 +3,7 @@
 import torch
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.learners import rules
+from icl_core.in_context_regression import rules
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.claims import (
     BATCH,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider
 from icl_core.contract.seeds import seed_shown_knob
-from icl_core.learners.rules import RULES
+from icl_core.in_context_regression.rules import RULES
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import (
     TASK,

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
-from icl_core.learners import rules
-from icl_core.learners.rules import KALMAN, RULES, Rule
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import KALMAN, RULES, Rule
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.task import Tasks, loss

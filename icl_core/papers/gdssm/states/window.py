@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners import rules
-from icl_core.learners.rules import Rule
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import Rule
 from icl_core.papers.gdssm.shared.task import Tasks, apply, interleaved, sample, windows
 
 Weights = dict[str, Tensor]  # by name [seeds, 3] or [seeds]

@@ -5,8 +5,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.number_text import significant
 from icl_core.figures import Curve, number_text
-from icl_core.figures.number_text import significant
 from icl_core.papers.learners.diversity import one_layer
 from icl_core.papers.learners.diversity.settings import View
 

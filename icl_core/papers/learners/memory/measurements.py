@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.untrained import inverse
+from icl_core.in_context_regression.untrained import inverse
 from icl_core.papers.learners.memory.models import decoded
 from icl_core.papers.learners.memory.prompts import Prompts, draw, shares
 from icl_core.papers.learners.memory.settings import TESTED_ON, Config

@@ -9,7 +9,7 @@ own, turn every prompt. What a learner does then says more about it than its err
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.learners.learner_table import LEARNERS
+from icl_core.in_context_regression.learner_table import LEARNERS
 from icl_core.papers.learners.prompt import claims
 from icl_core.papers.learners.prompt.atlas import ATLAS
 from icl_core.papers.learners.prompt.draw import drawers, filter, stage

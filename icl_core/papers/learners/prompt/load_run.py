@@ -8,9 +8,15 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.learners.home import Prompts, error, sample
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import Learner, least_squares, posterior_covariance, sums, weights
+from icl_core.in_context_regression.home import Prompts, error, sample
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import (
+    Learner,
+    least_squares,
+    posterior_covariance,
+    sums,
+    weights,
+)
 from icl_core.papers.learners.prompt.groups import MEMBERS
 from icl_core.papers.learners.prompt.run import SETTINGS
 from icl_core.papers.learners.prompt.settings import View

@@ -3,10 +3,10 @@
 import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.learners import changes, tuning
-from icl_core.learners.home import one_step_share, sample
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import weights
+from icl_core.in_context_regression import changes, tuning
+from icl_core.in_context_regression.home import one_step_share, sample
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import weights
 from icl_core.papers.learners.prompt import claims
 from icl_core.papers.learners.prompt.load_run import learners_of, place, settings_of, share_left
 from icl_core.papers.learners.shared import references

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.learners import changes, tuning
-from icl_core.learners.home import Home, Prompts, error, sample
-from icl_core.learners.learner_table import BY_ID, LEARNERS
-from icl_core.learners.untrained import Learner, Settings, weights
+from icl_core.in_context_regression import changes, tuning
+from icl_core.in_context_regression.home import Home, Prompts, error, sample
+from icl_core.in_context_regression.learner_table import BY_ID, LEARNERS
+from icl_core.in_context_regression.untrained import Learner, Settings, weights
 from icl_core.papers.learners.prompt.settings import (
     BROKEN_ON,
     CHANGED,

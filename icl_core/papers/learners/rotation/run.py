@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.learners import linear, polynomial, tuned
-from icl_core.learners.prompts import coloured, grams
-from icl_core.learners.solvers import conjugate_gradient, gradient_descent
+from icl_core.in_context_regression import linear, polynomial, tuned
+from icl_core.in_context_regression.prompts import coloured, grams
+from icl_core.in_context_regression.solvers import conjugate_gradient, gradient_descent
 from icl_core.papers.learners.rotation.settings import Config
 
 METHODS = ("descent", "floor", "conjugate")

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider
-from icl_core.learners.home import COVARIANCES, Home
+from icl_core.in_context_regression.home import COVARIANCES, Home
 from icl_core.machine import device
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, TASK
 

@@ -5,10 +5,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.learners import tuning
-from icl_core.learners.home import Home, Prompts, error
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import weights
+from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression.home import Home, Prompts, error
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import weights
 
 STEPS = range(1, 9)  # of gradient descent and conjugate gradient
 RIDGES = np.geomspace(1e-3, 3.0, 9)  # r of ridge

@@ -1,7 +1,7 @@
 """Settings that several experiments have: the distribution of prompts that is home."""
 
 from icl_core.contract.knobs import choice, settings, slider, toggle
-from icl_core.learners.home import COVARIANCES, TARGETS, Home
+from icl_core.in_context_regression.home import COVARIANCES, TARGETS, Home
 
 TASK, METHOD, TRAINING, REPEATS = (
     "home, the distribution",

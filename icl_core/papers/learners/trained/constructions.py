@@ -10,10 +10,10 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.learners import tuning
-from icl_core.learners.home import Prompts, sample
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import METHODS, weights
+from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression.home import Prompts, sample
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import METHODS, weights
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.trained.load_run import learners_of, trained_weights
 from icl_core.papers.learners.trained.settings import TESTED_ON, TUNED_ON, Config

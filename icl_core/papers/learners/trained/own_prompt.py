@@ -11,9 +11,9 @@ from torch import Tensor
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.learners.home import Home
-from icl_core.learners.learner_table import BY_ID
-from icl_core.learners.untrained import least_squares, solve, sums
+from icl_core.in_context_regression.home import Home
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.untrained import least_squares, solve, sums
 from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.trained import constructions
 from icl_core.papers.learners.trained.load_run import trained_weights

@@ -11,7 +11,7 @@ from torch import Tensor
 from icl_core import registry
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.learners.home import Home, Prompts, sample
+from icl_core.in_context_regression.home import Home, Prompts, sample
 from icl_core.machine import device
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.trained.settings import FEWEST, SHOWN, TESTED_ON, TUNED_ON, Config

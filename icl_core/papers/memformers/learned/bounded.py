@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Tensors
-from icl_core.learners import gram
+from icl_core.in_context_regression import gram
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import model, test_set, train, variants
 from icl_core.papers.memformers.shared.task import Batch, integrated, roots

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.learners import covariates
+from icl_core.in_context_regression import covariates
 from icl_core.papers.memformers.shared import load_run
 from icl_core.papers.memformers.shared.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import (
     covariate_spectra,
@@ -143,7 +143,7 @@ def exact_after_d(config: Any) -> float:
     first prompts of the test set; a loss that is zero to rounding counts as 1e-12."""
     D = task.eigenvalues_of(config)
     prompts = next(iter(test_set.held_out(config.d, config.n, test_set.BLOCK)))[1]
-    S = learners.coloured(prompts.double().cpu(), D)
+    S = regression.coloured(prompts.double().cpu(), D)
     losses, _ = baselines.conjugate(S, D, config.d)
     return float(log_from_least(float(losses[-1].double().mean())))
 

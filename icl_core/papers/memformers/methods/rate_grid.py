@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV, TUNED_ON
 from icl_core.papers.memformers.shared.task import eigenvalues_of
@@ -21,8 +21,8 @@ RATES = tuple(np.round(0.1 * np.arange(1, 31), 3).tolist())  # in units of 1 / l
 BETAS = tuple(np.round(0.05 * np.arange(20), 3).tolist())
 DEEPEST = 4  # steps over which the log-loss is averaged, as many as in Figures 1 to 3
 METHODS: dict[str, tuple[Callable[..., Tensor], float]] = {
-    "Nesterov": (learners.nesterov, NESTEROV),
-    "momentum": (learners.momentum, MOMENTUM),
+    "Nesterov": (regression.nesterov, NESTEROV),
+    "momentum": (regression.momentum, MOMENTUM),
 }
 
 
@@ -61,12 +61,12 @@ def _grid(
 ) -> Grid:
     D = torch.tensor(eigenvalues, dtype=torch.float64)
     prompts = next(iter(test_set.held_out(d, n, TUNED_ON)))[1]  # [d, d, prompts]
-    S = learners.coloured(prompts, D.to(prompts.device))
+    S = regression.coloured(prompts, D.to(prompts.device))
     solver, printed_rate = METHODS[method]
     pairs = [(rate, beta) for beta, rate in product(BETAS, RATES)]
     rated = torch.tensor([*pairs, (printed_rate, BETA)], dtype=torch.float64)
     rated[:, 0] /= D.max()
-    losses = learners.losses_of_pairs(solver, S, D.to(S.device), steps, rated, share)
+    losses = regression.losses_of_pairs(solver, S, D.to(S.device), steps, rated, share)
     logs = losses.log().mean(0).numpy()  # [pairs + 1]
     return Grid(
         logs[:-1].reshape(len(BETAS), len(RATES)), float(logs[-1]), pairs[int(logs[:-1].argmin())]

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.learners import floors
+from icl_core.in_context_regression import floors
 from icl_core.machine import device
 from icl_core.papers.memformers.mixture.heads import KINDS
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met

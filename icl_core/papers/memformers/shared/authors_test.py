@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.papers.memformers.shared import authors_prompts, model
 from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT, Normals
 from icl_core.papers.memformers.shared.task import eigenvalues_of, turned_batch
@@ -61,13 +61,13 @@ def on_batch(normals: Normals, config: Any, examples: int) -> dict[str, np.ndarr
     """Return what each classical method that sees that many examples loses on a batch, [K]."""
     root = eigenvalues_of(config).sqrt()[:, None]  # [d, 1]
     X = root[:, :, None] * normals.first(examples).U.double()  # [d, examples, prompts]
-    S = learners.gram(X)
+    S = regression.gram(X)
     target = normals.target.double() / root
     query = normals.query.double() * root
     paths = {
-        "cg": learners.conjugate_gradient(S, target, config.layers).iterates,
-        "nesterov": learners.nesterov(S, target, config.layers, examples * NESTEROV, BETA),
-        "momentum": learners.momentum(S, target, config.layers, examples * MOMENTUM, BETA),
+        "cg": regression.conjugate_gradient(S, target, config.layers).iterates,
+        "nesterov": regression.nesterov(S, target, config.layers, examples * NESTEROV, BETA),
+        "momentum": regression.momentum(S, target, config.layers, examples * MOMENTUM, BETA),
     }
     return {name: _mean_losses(iterates - target, query) for name, iterates in paths.items()}
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import names
 from icl_core.papers.memformers.shared import known_methods, task, test_set
 from icl_core.papers.memformers.shared.task import eigenvalues_of
@@ -46,11 +46,11 @@ def baseline_losses(config: Any) -> Lines:
     depths = range(1, config.layers + 1)
     share = config.noise_share
     S = prompts(config.d, config.n)
-    X = learners.coloured(S, D)
+    X = regression.coloured(S, D)
     best = {
-        "gd": learners.best_rate,
-        "momentum": learners.best_momentum,
-        "nesterov": learners.best_nesterov,
+        "gd": regression.best_rate,
+        "momentum": regression.best_momentum,
+        "nesterov": regression.best_nesterov,
     }
     tuned = {
         name: np.array([tune(X[..., :TUNED_ON], D, L, share) for L in depths])
@@ -66,8 +66,8 @@ def baseline_losses(config: Any) -> Lines:
         lines |= {**line, f"reference/{name}": mean_coefficients(solution)}
     lines |= _floor("floor", exact_floors(config), S, None, share)
     # A multiple of I has no exact moments here. Fitted on other prompts, it is not too low.
-    others = learners.coloured(prompts(config.d, config.n, FIT), D)
-    fitted = learners.floors(others, D, depths, share)
+    others = regression.coloured(prompts(config.d, config.n, FIT), D)
+    fitted = regression.floors(others, D, depths, share)
     lines |= _floor("floor_scalar", fitted, X, D, share)
     if share:
         lines["baseline/ridge"] = np.full(config.layers, ridge(S, share))
@@ -80,11 +80,11 @@ def prompts(d: int, n: int, seed: int = test_set.SEED) -> Tensor:
     return torch.cat([S for _, S in test_set.held_out(d, n, test_set.PROMPTS, seed)], -1)
 
 
-def exact_floors(config: Any) -> list[learners.Polynomial]:
+def exact_floors(config: Any) -> list[regression.Polynomial]:
     """Return the best fixed steps A_l ∝ Σ⁻¹ of one to `layers` layers, for the noise of the
     labels."""
     depths = range(1, config.layers + 1)
-    return learners.exact_floors(config.d, config.n, depths, Fraction(config.noise) ** 2)
+    return regression.exact_floors(config.d, config.n, depths, Fraction(config.noise) ** 2)
 
 
 def ridge(S: Tensor, share: float) -> float:
@@ -100,11 +100,11 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines, share: float) -> Lines:
     unit = float(D.max())
     layers = len(tuned["gd"])
     methods: dict[str, tuple[Callable[..., Tensor], Any]] = {
-        "gd": (learners.gradient_descent, tuned["gd"][:, None]),
-        "momentum": (learners.momentum, [(MOMENTUM / unit, BETA)] * layers),
-        "nesterov": (learners.nesterov, [(NESTEROV / unit, BETA)] * layers),
-        "momentum_tuned": (learners.momentum, tuned["momentum"]),
-        "nesterov_tuned": (learners.nesterov, tuned["nesterov"]),
+        "gd": (regression.gradient_descent, tuned["gd"][:, None]),
+        "momentum": (regression.momentum, [(MOMENTUM / unit, BETA)] * layers),
+        "nesterov": (regression.nesterov, [(NESTEROV / unit, BETA)] * layers),
+        "momentum_tuned": (regression.momentum, tuned["momentum"]),
+        "nesterov_tuned": (regression.nesterov, tuned["nesterov"]),
     }
     lines: Lines = {}
     for name, (method, settings) in methods.items():
@@ -118,7 +118,7 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines, share: float) -> Lines:
 
 def conjugate(
     S: Tensor, D: Tensor | None, steps: int, share: float = 0.0
-) -> tuple[Tensor, learners.Conjugate]:
+) -> tuple[Tensor, regression.Conjugate]:
     """Return what conjugate gradient loses after each step for sampled w*, [steps, prompts], and
     what it did. In the eigenbasis of Σ, or (D None) in whitened coordinates, where it knows Σ⁻¹.
     With noise in the labels, of variance n `share`, it runs towards the least-squares solution."""
@@ -128,10 +128,10 @@ def conjugate(
     fitted = target
     if share:
         noise = share**0.5 * task.gaussian((S.shape[0], S.shape[-1]), generator)
-        factor = learners.inverse_factor(S).to(S)  # F Fᵀ = S⁻¹
+        factor = regression.inverse_factor(S).to(S)  # F Fᵀ = S⁻¹
         fitted = target + torch.einsum("ijp,jp->ip", factor, noise)
-    solution = learners.conjugate_gradient(S, fitted, steps)
-    return learners.sampled_loss(solution.iterates - target, D)[1:], solution
+    solution = regression.conjugate_gradient(S, fitted, steps)
+    return regression.sampled_loss(solution.iterates - target, D)[1:], solution
 
 
 def construction(config: Any) -> Lines:
@@ -148,7 +148,7 @@ def construction(config: Any) -> Lines:
 
 def _floor(
     name: str,
-    polynomials: Sequence[learners.Polynomial],
+    polynomials: Sequence[regression.Polynomial],
     S: Tensor,
     D: Tensor | None,
     share: float,
@@ -156,7 +156,7 @@ def _floor(
     """Return the lines of a floor with its best `polynomials`, of one to K layers: as the exact
     ones have it, and what they lose on the prompts S."""
     noise, median = np.array([_noise_and_median(best, S, D, share) for best in polynomials]).T
-    losses = [test_set.losses_of(learners.evaluate(best, S), S, D, share) for best in polynomials]
+    losses = [test_set.losses_of(regression.evaluate(best, S), S, D, share) for best in polynomials]
     pairs = [test_set.mean_and_log_error(of_prompts) for of_prompts in losses]
     sampled, errors = np.array([[float(value) for value in pair] for pair in pairs]).T
     is_exact = D is None
@@ -171,7 +171,7 @@ def _floor(
     }
 
 
-def _steps(polynomials: Sequence[learners.Polynomial]) -> np.ndarray:
+def _steps(polynomials: Sequence[regression.Polynomial]) -> np.ndarray:
     """Return the inverse roots of each, the smallest step first: [K, K], NaN where there are none
     or they are not real."""
     rows = [_real(each.roots) for each in polynomials]
@@ -181,7 +181,7 @@ def _steps(polynomials: Sequence[learners.Polynomial]) -> np.ndarray:
     return steps
 
 
-def mean_coefficients(solution: learners.Conjugate) -> np.ndarray:
+def mean_coefficients(solution: regression.Conjugate) -> np.ndarray:
     """Return conjugate gradient's table on past gradients, as a mean over prompts: [L, L]."""
     table = known_methods.deflected(solution.alpha, solution.gamma)  # [L, L, prompts]
     return np.array([row.double().mean(-1).cpu().numpy() for row in table])
@@ -200,7 +200,7 @@ def _linear(
     chunk = max(64, CHUNK // (len(S) ** 2 * (steps + 1)))
     losses: list[Tensor] = []
     for part in S.split(chunk, -1):
-        C = learners.error_maps(method, part, steps, *settings)[-1]
+        C = regression.error_maps(method, part, steps, *settings)[-1]
         losses.append(test_set.losses_of(C, part, D, share))
     return torch.cat(losses, -1)
 
@@ -218,7 +218,7 @@ def _line(name: str, losses: list[Tensor]) -> Lines:
 
 
 def _noise_and_median(
-    best: learners.Polynomial, S: Tensor, D: Tensor | None, share: float
+    best: regression.Polynomial, S: Tensor, D: Tensor | None, share: float
 ) -> tuple[float, float]:
     """Return two numbers of what the best polynomial in the mean loses: the standard error of the
     logarithm of a mean over 1000 prompts, each with its own w* and query, and the median over
@@ -227,9 +227,9 @@ def _noise_and_median(
     sampled: list[Tensor] = []
     expected: list[Tensor] = []
     for part in S.split(test_set.BLOCK, -1):
-        C = learners.evaluate(best, part)
+        C = regression.evaluate(best, part)
         expected.append(test_set.losses_of(C, part, D, share))
-        C = C * (1 if D is None else learners.weight(D).sqrt().to(part)[:, :, None])
+        C = C * (1 if D is None else regression.weight(D).sqrt().to(part)[:, :, None])
         target, query = (task.gaussian(part.shape[1:], generator) for _ in range(2))
         sampled.append(((C * target).sum(1) * query).sum(0).square())
     _, error = test_set.mean_and_log_error(torch.cat(sampled))

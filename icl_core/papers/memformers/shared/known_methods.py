@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.learners import product
+from icl_core.in_context_regression import product
 
 
 def gradient_descent(layers: int, rate: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Run, Tensors
 from icl_core.figures import mean_of
-from icl_core.learners import Covariance, covariates
+from icl_core.in_context_regression import Covariance, covariates
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant

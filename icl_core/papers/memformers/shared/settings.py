@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text
-from icl_core.learners import read_eigenvalues
+from icl_core.in_context_regression import read_eigenvalues
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA

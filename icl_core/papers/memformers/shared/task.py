@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core.learners import (
+from icl_core.in_context_regression import (
     Covariance,
     covariates,
     geometric,

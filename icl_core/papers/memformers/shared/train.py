@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
-from icl_core.learners import conjugate_gradient, inverse_factor
+from icl_core.in_context_regression import conjugate_gradient, inverse_factor
 from icl_core.papers.memformers.shared import authors_test, model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.task import FEWEST, Batch, covariances, roots

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import learners
-from icl_core.learners.polynomial import Moments
+from icl_core import in_context_regression as regression
+from icl_core.in_context_regression.polynomial import Moments
 
 STARTS = 8  # of the search for the best shared Γ
 SEED = 2**31 + 41
@@ -16,8 +16,8 @@ SEED = 2**31 + 41
 def loss_floors(config: Any) -> dict[str, np.ndarray]:
     """Return `baseline/floor`, the least expected loss of any polynomial of degree L in Σ⁻¹ S, and
     `baseline/floor_shared`, of those that a model with one Γ_j for all layers can be, [1] each."""
-    best = learners.exact_floors(config.d, config.n, [config.layers])[0].loss
-    exact = learners.exact_moments(config.d, config.n, config.layers)
+    best = regression.exact_floors(config.d, config.n, [config.layers])[0].loss
+    exact = regression.exact_moments(config.d, config.n, config.layers)
     shared = shared_floor(exact, config.layers)
     return {
         "baseline/floor": np.array([best], np.float32),

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import learners
-from icl_core.learners import product, rotation
+from icl_core import in_context_regression as regression
+from icl_core.in_context_regression import product, rotation
 from icl_core.papers.memformers.shared.baselines import conjugate
 from icl_core.papers.memformers.shared.task import PAPER
 from icl_core.papers.memformers.shared.variants import distances
@@ -120,7 +120,7 @@ def loop(prompts: Prompts) -> Pair:
     makes."""
     S = prompts.S
     r = product(prompts.S, prompts.target)
-    right = learners.conjugate_gradient(S, prompts.target, 1).iterates[1]
+    right = regression.conjugate_gradient(S, prompts.target, 1).iterates[1]
     moves = []
     for s in (r + r, r):  # s_1 = r_1 + γ_1 s_0 with r_1 = r_0, so γ_1 = 1; or s_0 = r_0
         moves.append(r.square().sum(0) / (s * product(S, s)).sum(0) * s)
@@ -170,11 +170,13 @@ def square(generator: torch.Generator) -> Pair:
 def spectrum(generator: torch.Generator) -> Pair:
     """Measure Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5
     and n = 20, of CGD's log-loss from that in Figures 1 to 3."""
-    white = learners.grams(len(PAPER), 20, SAMPLED, generator)
+    white = regression.grams(len(PAPER), 20, SAMPLED, generator)
     gaps = []
     for values in (PRINTED_D, PAPER):
         D = torch.tensor(values, dtype=torch.float64)
-        logs = conjugate(learners.coloured(white, D), D, len(FIGURE_CGD))[0].double().mean(-1).log()
+        logs = (
+            conjugate(regression.coloured(white, D), D, len(FIGURE_CGD))[0].double().mean(-1).log()
+        )
         gaps.append(float((logs - torch.tensor(FIGURE_CGD)).abs().max()))
     return gaps[0], gaps[1]
 

@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import learners
-from icl_core.learners import product
+from icl_core import in_context_regression as regression
+from icl_core.in_context_regression import product
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.settings import Model
@@ -49,7 +49,7 @@ class Prompts:
     @property
     def S(self) -> Tensor:
         """Return X Xᵀ / n, [d, d, prompts]."""
-        return learners.gram(self.X)
+        return regression.gram(self.X)
 
     def length(self, w: Tensor) -> Tensor:
         """Return the root mean square of ⟨x, w⟩ over queries x, of w [..., d, prompts]: [...,
@@ -96,7 +96,7 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     target = prompts.target
     unit = float(torch.linalg.eigvalsh(prompts.Sigma).max())
     d, count = target.shape
-    cgd = learners.conjugate_gradient(S, target, layers)
+    cgd = regression.conjugate_gradient(S, target, layers)
     ball = (MOMENTUM / unit, BETA)
     ahead = (NESTEROV / unit, BETA)
     alpha, gamma = (target.new_full((layers, count), value) for value in ball)
@@ -109,10 +109,10 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
             "lfom", {"Gamma": known_methods.deflected(cgd.alpha, cgd.gamma)}, cgd.iterates
         ),
         "momentum": Case(
-            "cgd", {"alpha": alpha, "gamma": gamma}, learners.momentum(S, target, layers, *ball)
+            "cgd", {"alpha": alpha, "gamma": gamma}, regression.momentum(S, target, layers, *ball)
         ),
         "nesterov": Case(
-            "lfom", _for_all(nesterov, count), learners.nesterov(S, target, layers, *ahead)
+            "lfom", _for_all(nesterov, count), regression.nesterov(S, target, layers, *ahead)
         ),
         "any": Case("lfom", _for_all(steps_of(numbers)[..., 0], count), summed(numbers, S, target)),
         "diagonal": Case(

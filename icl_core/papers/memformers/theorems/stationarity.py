@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import learners
+from icl_core import in_context_regression as regression
 from icl_core.papers.memformers.shared import first_order
 from icl_core.papers.memformers.shared.task import Batch, eigenvalues_of
 
@@ -31,10 +31,10 @@ def gradients(config: Any) -> dict[str, Tensor]:
     which is `along` on all prompts; `expected/<place>` [2], see `squared`; `loss/<place>`;
     `slopes`, see there; `steps`, the a_l."""
     generator = torch.Generator().manual_seed(2**31 + 67 + config.seed)
-    S = learners.grams(config.d, config.n, 2**config.pool, generator, torch.float64)
+    S = regression.grams(config.d, config.n, 2**config.pool, generator, torch.float64)
     D = eigenvalues_of(config)
     steps = best_steps(S, None, config.layers)
-    where = places(steps, best_steps(learners.coloured(S, D), D, config.layers), D, generator)
+    where = places(steps, best_steps(regression.coloured(S, D), D, config.layers), D, generator)
     losses, every = by_pool(where, S, D)  # [pools, places], [pools, places, L, d, d]
     along = (every[:, 0].mean(0) - without(every[:, 0].mean(0), D)).norm()
     every[:, 0] = without(every[:, 0], D)
@@ -89,7 +89,7 @@ def squared(every: Tensor) -> Tensor:
 def best_steps(S: Tensor, D: Tensor | None, layers: int) -> Tensor:
     """Return the a_l = 1 / r_l of the best polynomial on the prompts S, largest first; NaN where
     its roots are complex."""
-    roots = learners.floors(S, D, [layers])[0].roots
+    roots = regression.floors(S, D, [layers])[0].roots
     return (
         torch.full((layers,), torch.nan, dtype=torch.float64) if roots.is_complex() else 1 / roots
     )

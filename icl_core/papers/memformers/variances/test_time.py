@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import names
-from icl_core.learners import Covariance, coloured, grams
+from icl_core.in_context_regression import Covariance, coloured, grams
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Adapted, Case, Heads

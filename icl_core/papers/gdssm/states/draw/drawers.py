@@ -10,8 +10,8 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, number_text
-from icl_core.learners import rules
-from icl_core.learners.rules import RULES, Rule
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.rules import RULES, Rule
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 from icl_core.papers.gdssm.shared.transformations import (

@@ -9,7 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, number_text
-from icl_core.learners.rules import KALMAN, RULES
+from icl_core.in_context_regression.rules import KALMAN, RULES
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.states.draw.style import SHORT, STYLES
 from icl_core.papers.gdssm.states.load_run import (

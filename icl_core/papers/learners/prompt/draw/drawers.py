@@ -8,8 +8,8 @@ from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
-from icl_core.learners.changes import CHANGES, exact
-from icl_core.learners.home import one_step_share, sum_share
+from icl_core.in_context_regression.changes import CHANGES, exact
+from icl_core.in_context_regression.home import one_step_share, sum_share
 from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,

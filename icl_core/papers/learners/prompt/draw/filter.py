@@ -13,8 +13,8 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import number_text
 from icl_core.figures.style import FAINT, axis, layout
-from icl_core.learners import filters
-from icl_core.learners.untrained import Learner
+from icl_core.in_context_regression import filters
+from icl_core.in_context_regression.untrained import Learner
 from icl_core.papers.learners.prompt.draw.style import STYLES
 from icl_core.papers.learners.prompt.load_run import (
     members,

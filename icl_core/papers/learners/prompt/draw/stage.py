@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, number_text
 from icl_core.figures.style import FAINT, INK
-from icl_core.learners.untrained import Learner
+from icl_core.in_context_regression.untrained import Learner
 from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
 from icl_core.papers.learners.prompt.load_run import (
     Shown,

@@ -1,7 +1,7 @@
 """How each learner is drawn wherever it is, and how shares and titles are written."""
 
+from icl_core.contract.number_text import significant
 from icl_core.figures import number_text
-from icl_core.figures.number_text import significant
 
 LEAST = 1e-6  # shares below this are written as 0
 # a colour's name, a dash and a symbol of each learner

@@ -7,7 +7,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import number_text
 from icl_core.figures.style import FAINT, axis, layout, legend
-from icl_core.learners.learner_table import BY_ID
+from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.papers.learners.trained.constructions import beside, of_run
 from icl_core.papers.learners.trained.load_run import learners_of
 from icl_core.papers.learners.trained.settings import View

@@ -10,7 +10,7 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.learners import coloured
+from icl_core.in_context_regression import coloured
 from icl_core.papers.memformers.methods.draw.depth import METHODS
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import baselines, test_set

@@ -11,7 +11,13 @@ from torch import Tensor
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
-from icl_core.learners import conjugate_gradient, gradient_descent, gram, momentum, nesterov
+from icl_core.in_context_regression import (
+    conjugate_gradient,
+    gradient_descent,
+    gram,
+    momentum,
+    nesterov,
+)
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods, load_run
 from icl_core.papers.memformers.shared.task import Batch

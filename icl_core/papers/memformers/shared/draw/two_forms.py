@@ -11,7 +11,7 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.learners import gram
+from icl_core.in_context_regression import gram
 from icl_core.papers.memformers.shared import load_run
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.task import Batch

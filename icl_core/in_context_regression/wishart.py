@@ -17,7 +17,7 @@ from math import isqrt
 import numpy as np
 import torch
 
-from icl_core.learners.polynomial import Moments, Polynomial, roots_of
+from icl_core.in_context_regression.polynomial import Moments, Polynomial, roots_of
 
 Row = list[Fraction]
 

@@ -4,10 +4,10 @@ state. See `untrained` for what they have in common."""
 import torch
 from torch import Tensor
 
-from icl_core.learners.home import Home
-from icl_core.learners.rules import RULES
-from icl_core.learners.solvers import Grams, gradient_descent, momentum, nesterov
-from icl_core.learners.untrained import (
+from icl_core.in_context_regression.home import Home
+from icl_core.in_context_regression.rules import RULES
+from icl_core.in_context_regression.solvers import Grams, gradient_descent, momentum, nesterov
+from icl_core.in_context_regression.untrained import (
     METHODS,
     STATES,
     Learner,

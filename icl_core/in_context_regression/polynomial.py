@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.linear import (
+from icl_core.in_context_regression.linear import (
     Eigenvalues,
     expected_loss,
     identity,
@@ -32,7 +32,7 @@ from icl_core.learners.linear import (
     noise_loss,
     weight,
 )
-from icl_core.learners.solvers import Grams, product
+from icl_core.in_context_regression.solvers import Grams, product
 
 CHUNK = 2**18  # numbers of the basis that are computed at a time, so that they fit the CPU's cache
 SEEN = 1024  # prompts whose largest eigenvalue sets the interval of the basis

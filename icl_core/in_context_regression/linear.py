@@ -25,7 +25,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.solvers import Grams, Setting
+from icl_core.in_context_regression.solvers import Grams, Setting
 
 Eigenvalues = Float[Tensor, "d"]
 Losses = Float[Tensor, "... prompts"]

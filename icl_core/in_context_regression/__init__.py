@@ -1,14 +1,14 @@
 """In-context linear regression and its classical solvers, for many prompts at once; prompts are the
 last axis of every tensor."""
 
-from icl_core.learners.covariance import (
+from icl_core.in_context_regression.covariance import (
     Covariance,
     geometric,
     parse_eigenvalues,
     read_eigenvalues,
     rotation,
 )
-from icl_core.learners.linear import (
+from icl_core.in_context_regression.linear import (
     error_maps,
     expected_loss,
     inverse_factor,
@@ -16,9 +16,9 @@ from icl_core.learners.linear import (
     sampled_loss,
     weight,
 )
-from icl_core.learners.polynomial import Polynomial, evaluate, floors
-from icl_core.learners.prompts import coloured, covariates, gram, grams
-from icl_core.learners.solvers import (
+from icl_core.in_context_regression.polynomial import Polynomial, evaluate, floors
+from icl_core.in_context_regression.prompts import coloured, covariates, gram, grams
+from icl_core.in_context_regression.solvers import (
     Conjugate,
     conjugate_gradient,
     gradient_descent,
@@ -26,8 +26,13 @@ from icl_core.learners.solvers import (
     nesterov,
     product,
 )
-from icl_core.learners.tuned import best_momentum, best_nesterov, best_rate, losses_of_pairs
-from icl_core.learners.wishart import exact_floors, exact_moments
+from icl_core.in_context_regression.tuned import (
+    best_momentum,
+    best_nesterov,
+    best_rate,
+    losses_of_pairs,
+)
+from icl_core.in_context_regression.wishart import exact_floors, exact_moments
 
 __all__ = [
     "Conjugate",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from icl_core.learners.covariance import rotation
-from icl_core.learners.home import Prompts
-from icl_core.learners.untrained import METHODS, Learner, Settings
+from icl_core.in_context_regression.covariance import rotation
+from icl_core.in_context_regression.home import Prompts
+from icl_core.in_context_regression.untrained import METHODS, Learner, Settings
 
 Y_FACTOR = 2.0
 X_FACTOR = 2**0.5  # at which one step of gradient descent answers twice as much as it should

@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.home import Home, Prompts
-from icl_core.learners.tuned import minimise
-from icl_core.learners.untrained import RANK, Learner, Settings, solve
+from icl_core.in_context_regression.home import Home, Prompts
+from icl_core.in_context_regression.tuned import minimise
+from icl_core.in_context_regression.untrained import RANK, Learner, Settings, solve
 
 # Points of the first grid along each axis, and how many grids there are, by the number of settings.
 # Each grid of FINER points has half the spacing of the one before.

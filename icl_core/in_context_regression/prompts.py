@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.solvers import Grams
+from icl_core.in_context_regression.solvers import Grams
 
 CHUNK = 2**19  # numbers of covariates that are in memory at a time
 

@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.linear import Eigenvalues
-from icl_core.learners.polynomial import Moments, chebyshev, moments
-from icl_core.learners.solvers import Grams, gradient_descent, momentum, nesterov
+from icl_core.in_context_regression.linear import Eigenvalues
+from icl_core.in_context_regression.polynomial import Moments, chebyshev, moments
+from icl_core.in_context_regression.solvers import Grams, gradient_descent, momentum, nesterov
 
 LARGEST_BETA = 0.999
 RATES = (1e-3, 20.0)  # the range that is searched, in units of 1 / largest eigenvalue

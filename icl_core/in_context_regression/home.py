@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.covariance import geometric, rotation
+from icl_core.in_context_regression.covariance import geometric, rotation
 
 # Of Section 4 of the Memformers' paper; repeated for larger d.
 UNEVEN = (1.0, 1.0, 1 / 4, 1 / 16, 1.0)

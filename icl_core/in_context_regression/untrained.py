@@ -22,10 +22,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners import rules
-from icl_core.learners.home import Home, Prompts
-from icl_core.learners.rules import RULES
-from icl_core.learners.solvers import Conjugate, Grams, conjugate_gradient
+from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.home import Home, Prompts
+from icl_core.in_context_regression.rules import RULES
+from icl_core.in_context_regression.solvers import Conjugate, Grams, conjugate_gradient
 
 Settings = Mapping[str, float]
 Covariates = Float[Tensor, "pairs d prompts"]

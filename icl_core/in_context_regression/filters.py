@@ -12,9 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.learners.home import Home
-from icl_core.learners.solvers import Grams
-from icl_core.learners.untrained import Learner, Settings, conjugate_iterates
+from icl_core.in_context_regression.home import Home
+from icl_core.in_context_regression.solvers import Grams
+from icl_core.in_context_regression.untrained import Learner, Settings, conjugate_iterates
 
 Grid = Float[Tensor, "points"]
 ROUNDING = 1e-12  # below this share of its length a component of w* is zero
