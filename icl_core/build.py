@@ -17,8 +17,8 @@ from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
 from icl_core.findings import findings, gallery
 from icl_core.findings.findings import Finding
-from icl_core.jobs import preconditions, preset_seconds, preset_timing, queue
-from icl_core.jobs.state import Failed
+from icl_core.jobs import estimate, preset_timing, queue
+from icl_core.jobs.faults import Failed
 from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
 from icl_core.machine.pace import Pace, measure_pace
 from icl_core.runs import store
@@ -53,7 +53,7 @@ def build_runs(
 
     `ids` are experiments, all if the list is empty; `presets` are names, all if it is None.
     Returns what the runs measured, and a sentence for each run that could not be built. Raises
-    `BadSetting` for an unknown experiment or preset and for what `preconditions.check` refuses, and
+    `BadSetting` for an unknown experiment or preset and for what `check_preconditions` refuses, and
     `Failed` if artifacts/ or the queue cannot be written. Ctrl-C stops the trainings at a
     checkpoint and raises `KeyboardInterrupt` with a sentence.
     """
@@ -66,7 +66,7 @@ def build_runs(
         raise BadSetting(
             f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}{hint}"
         )
-    preconditions.check()
+    queue.check_preconditions()
     check_writable()
     failures = _train([run for run in chosen if not _exists_whole(run)], workers)
     problems = list(failures.values())
@@ -103,7 +103,7 @@ def time_presets(ids: list[str], presets: list[str] | None) -> None:
         if name not in names:
             hint = did_you_mean(name, names)
             raise BadSetting(f"--preset must name a preset, got {name!r:.80}{hint}")
-    before = preset_seconds.load()
+    before = estimate.load_preset_seconds()
     here = measure_pace()
     measured: dict[str, dict[str, float]] = {}
     for experiment_id, group in known.items():

@@ -20,7 +20,7 @@ from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable_lines
 from icl_core.contract.suggestion import did_you_mean
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 from icl_core.machine import folders, late_imports
 
 OPTION = re.compile("--?[a-zA-Z]")  # what begins like an option, and not like a negative number
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str] | None = None, program: str = "python -m icl_c
     options = parser.parse_args(words)
     try:
         if getattr(options, "scheduler", None):
-            from icl_core.jobs import scheduler_address
+            from icl_core.jobs import folder
 
-            scheduler_address.choose_scheduler(options.scheduler)
+            folder.choose_scheduler(options.scheduler)
         return options.command(options)
     except BadSetting as problem:
         print(printable_lines(problem), file=sys.stderr)
@@ -135,9 +135,9 @@ def _check_names(words: list[str], parser: Parser, commands: dict[str, Parser]) 
 
 
 def _work(options: argparse.Namespace) -> int:
-    from icl_core.jobs import scheduler_address
+    from icl_core.jobs import folder
 
-    if not scheduler_address.scheduler():
+    if not folder.scheduler():
         late_imports.import_now("torch")  # before all that trains: it must not get its stand-in
     from icl_core.cluster import dispatcher
 

@@ -26,7 +26,7 @@ from icl_core.contract.knobs import BadSetting, unknown_name, values
 from icl_core.findings import findings, stage_page
 from icl_core.findings.opened import OpenedRun
 from icl_core.findings.opened import open_run as open_run
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 from icl_core.jobs.terminal import train_or_load
 from icl_core.machine import device
 from icl_core.runs import store

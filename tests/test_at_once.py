@@ -7,8 +7,8 @@ from house import TOY, change, house
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.jobs import preset_seconds, queue, spawn, worker
-from icl_core.jobs.preset_seconds import PresetSeconds
+from icl_core.jobs import estimate, queue, spawn, worker
+from icl_core.jobs.estimate import PresetSeconds
 from icl_core.machine.pace import Pace
 from icl_core.runs import store
 from pages.ui.look import menu
@@ -28,7 +28,7 @@ def runs(tmp_path, monkeypatch):
         made.ship(TOY, config, run.tensors, header.info)
         seconds = 10 * registry.experiment(TOY).cost(config)
         by_name = {registry.experiment(TOY).presets[0].name: seconds}
-        preset_seconds.write(PresetSeconds(Pace(1.0, 1.0), {TOY: by_name}))
+        estimate.write_preset_seconds(PresetSeconds(Pace(1.0, 1.0), {TOY: by_name}))
         monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr(

@@ -22,8 +22,8 @@ from icl_core.cluster import dispatcher
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import queue, terminal
+from icl_core.jobs.faults import Failed
 from icl_core.jobs.folder import Job
-from icl_core.jobs.state import Failed
 from icl_core.machine import device, limits
 from icl_core.papers.birth.pretrained import sources
 from icl_core.papers.birth.shared import own_matrices, text_counts

@@ -14,7 +14,7 @@ from test_links import opened
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import queue, spawn, turns, worker
+from icl_core.jobs import queue, spawn, table, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import limits
 from icl_core.papers.birth.shared.text_counts import count
@@ -74,8 +74,8 @@ def test_whoever_has_nothing_waiting_is_served_after_one_run_of_everybody_else_a
         waiting = [job for job in jobs if job.status == "queued"]
         if chance.random() < 0.5:
             visitor = chance.choice("aaaaabbcde")
-            new = Asked(visitor, turns.next_turn(visitor, False, jobs), number)
-            if not turns.count_jobs(visitor, jobs):
+            new = Asked(visitor, table.next_turn(visitor, False, jobs), number)
+            if not table.count_jobs(visitor, jobs):
                 new.waited = len(served) + 1
             jobs.append(new)
         elif waiting:

@@ -9,7 +9,7 @@ from house import ROOT, TOY, house
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.jobs import estimate, previews, queue, spawn, starts, warm_start
+from icl_core.jobs import estimate, job_progress, phase_helper, queue, spawn, starts
 from icl_core.machine import folders
 from icl_core.runs import database, documents, owners, store
 
@@ -63,8 +63,8 @@ def test_a_look_finds_nothing_and_a_request_says_why(closed):
     key = store.key_of(TOY, config)
     assert queue.states() == documents.all_documents() == []
     assert queue.state(key) is None and database.refusal() == ""
-    assert store.default().find(TOY, config) is None and not warm_start.has_end(TOY, config)
-    assert previews.stamp(key) == 0 and previews.read_preview(key) is None
+    assert store.default().find(TOY, config) is None and not phase_helper.has_end(TOY, config)
+    assert job_progress.preview_stamp(key) == 0 and job_progress.read_preview(key) is None
     assert starts.look().failures == 0 and estimate.machine_pace() is None
     assert documents.name_of("text", "0" * 16) == "" and owners.owners_of(key) == set()
     assert spawn.ensure_workers(1) == 0 and spawn.warm() is None

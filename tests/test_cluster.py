@@ -27,9 +27,9 @@ from icl_core import registry
 from icl_core.cli import main
 from icl_core.cluster import dispatcher, transfer
 from icl_core.contract.experiment import Run
-from icl_core.jobs import queue, scheduler_address, spawn, worker
-from icl_core.jobs.code_version import code, differs
+from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
+from icl_core.jobs.train import code_difference, code_digests
 from icl_core.runs import store
 from icl_core.runs.file import Damaged, read, read_record
 from pages.ui.controls import training
@@ -178,7 +178,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
     known = queue.state(key)
     assert (
-        f"icl_core {code()['icl_core'][:12]} was expected" in known.message
+        f"icl_core {code_digests()['icl_core'][:12]} was expected" in known.message
         and known.status == "queued"
     )
     machines.add("first")
@@ -186,7 +186,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     wait_for(lambda: done(key), "another worker")
     assert store.default().exact(TOY, key).info["metrics"]
     assert (
-        scheduler_address.read_status().workers >= 1
+        folder.read_cluster_status().workers >= 1
         and not (machines.folder / "refused" / "icl").exists()
     )
 
@@ -252,7 +252,7 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
     chosen = []
     monkeypatch.setattr(
         "icl_core.jobs.terminal.train_or_load",
-        lambda *_: chosen.append(scheduler_address.scheduler()),
+        lambda *_: chosen.append(folder.scheduler()),
     )
     monkeypatch.setattr("icl_core.findings.findings.of_run", lambda header: [])
     monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
@@ -273,10 +273,15 @@ def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
 
 
 def test_what_differs_between_two_machines_is_said_in_words():
-    here = code()
-    assert differs(here, here) == "" and here["torch"][0].isdigit() and "+" not in here["torch"]
+    here = code_digests()
     assert (
-        differs(here, {**here, "torch": "1.0"}) == f"torch {here['torch']} was expected, 1.0 came"
+        code_difference(here, here) == ""
+        and here["torch"][0].isdigit()
+        and "+" not in here["torch"]
+    )
+    assert (
+        code_difference(here, {**here, "torch": "1.0"})
+        == f"torch {here['torch']} was expected, 1.0 came"
     )
 
 

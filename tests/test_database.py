@@ -28,7 +28,7 @@ TAKERS = 4
 JOBS = 60
 TAKE = """
 import sys
-from icl_core.jobs.batched_jobs import take_job
+from icl_core.jobs.worker import take_job
 from icl_core.jobs import queue
 from icl_core.runs import database
 print("ready", flush=True)

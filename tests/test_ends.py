@@ -4,7 +4,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import queue, warm_start, worker
+from icl_core.jobs import phase_helper, queue, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.induction.train import compute as induction
 from icl_core.papers.birth.shared import train as learning
@@ -46,7 +46,7 @@ def steps_made(monkeypatch):
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert warm_start.has_end(TOY, config(steps=20)) and not warm_start.has_end(
+    assert phase_helper.has_end(TOY, config(steps=20)) and not phase_helper.has_end(
         TOY, config(steps=40)
     )
     seen = steps_made(monkeypatch)
@@ -80,29 +80,35 @@ def test_a_damaged_end_is_no_end(runs, monkeypatch):
 def test_old_ends_make_room(runs, monkeypatch):
     trained(config(steps=20))
     (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
-    monkeypatch.setattr(warm_start, "LARGEST", 3 * end.stat().st_size // 2)
+    monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not warm_start.has_end(TOY, config(steps=20)) and warm_start.has_end(
+    assert not phase_helper.has_end(TOY, config(steps=20)) and phase_helper.has_end(
         TOY, config(steps=22)
     )
-    monkeypatch.setattr(warm_start, "LARGEST", 1)
+    monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 1)
     trained(config(steps=24))
-    assert not warm_start.has_end(TOY, config(steps=24)) and warm_start.has_end(
+    assert not phase_helper.has_end(TOY, config(steps=24)) and phase_helper.has_end(
         TOY, config(steps=22)
     )
 
 
 def test_only_what_can_be_asked_for_is_longer():
-    assert [each.steps for each in warm_start.longer(TOY, config(steps=20))] == [40, 100, 200]
-    assert [each.steps for each in warm_start.longer("birth.induction", Birth(steps=1000))] == [
-        2000
+    assert [each.steps for each in registry.experiment(TOY).longer(config(steps=20))] == [
+        40,
+        100,
+        200,
     ]
+    assert [
+        each.steps for each in registry.experiment("birth.induction").longer(Birth(steps=1000))
+    ] == [2000]
     assert (
-        warm_start.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config())
+        registry.experiment("gdssm.corrections").longer(
+            registry.experiment("gdssm.corrections").config()
+        )
         == []
     )
     frozen = Birth(steps=600, freeze_until=300)
-    assert [each.steps for each in warm_start.shorter("birth.induction", frozen)] == [
+    assert [each.steps for each in registry.experiment("birth.induction").shorter(frozen)] == [
         300
     ]  # 120 would end before the thaw
 

@@ -6,10 +6,9 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import estimate, preset_seconds
-from icl_core.jobs.estimate import FIGURES, estimate_seconds, know_pace, machine_pace
+from icl_core.jobs import estimate
+from icl_core.jobs.estimate import FIGURES, PresetSeconds, estimate_seconds, know_pace, machine_pace
 from icl_core.jobs.folder import jobs_folder
-from icl_core.jobs.preset_seconds import PresetSeconds
 from icl_core.machine import device, pace
 from icl_core.machine.pace import MOST_PRODUCTS, Pace
 from icl_core.runs import store
@@ -33,7 +32,7 @@ def ship(**seconds_per_cost: float) -> None:
     presets = {preset.name: preset.config for preset in registry.experiment(TOY).presets}
     cost = registry.experiment(TOY).cost
     seconds = {name: each * cost(presets[name]) for name, each in seconds_per_cost.items()}
-    preset_seconds.write(PresetSeconds(PACE, {TOY: seconds}))
+    estimate.write_preset_seconds(PresetSeconds(PACE, {TOY: seconds}))
 
 
 def keep(runs, made, speed: float, **info) -> None:
@@ -150,10 +149,10 @@ def test_the_least_pace_is_kept(monkeypatch):
 )
 def test_a_file_of_seconds_that_cannot_be_read_says_nothing(content):
     write_whole(store.default().shipped / "seconds.json", content)
-    assert preset_seconds.load() is None and estimate_seconds(TOY, config()) is None
+    assert estimate.load_preset_seconds() is None and estimate_seconds(TOY, config()) is None
 
 
 def test_what_is_written_is_read():
     measured = PresetSeconds(PACE, {TOY: {"short": 1.23456}})
-    preset_seconds.write(measured)
-    assert preset_seconds.load() == PresetSeconds(PACE, {TOY: {"short": 1.235}})
+    estimate.write_preset_seconds(measured)
+    assert estimate.load_preset_seconds() == PresetSeconds(PACE, {TOY: {"short": 1.235}})

@@ -12,18 +12,7 @@ import pytest
 from house import TOY, change, house, others_may_change
 
 from icl_core import registry
-from icl_core.jobs import (
-    code_version,
-    folder,
-    forget,
-    job_progress,
-    queue,
-    spawn,
-    table,
-    terminal,
-    train,
-    worker,
-)
+from icl_core.jobs import folder, job_progress, queue, spawn, table, terminal, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs import database
@@ -366,7 +355,7 @@ def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
 
 @pytest.fixture
 def keep_one(monkeypatch):
-    monkeypatch.setattr(forget, "MAX_ENDED", 1)
+    monkeypatch.setattr(queue, "MAX_ENDED", 1)
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
@@ -430,18 +419,18 @@ def test_a_request_names_the_version_it_was_asked_for():
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
     key = queue.submit(TOY, config())
     mtimes = iter([{"file": 1}, {"file": 2}])
-    monkeypatch.setattr(code_version, "source_mtimes", lambda: next(mtimes))
-    monkeypatch.setattr(code_version, "LOOK", 0.0)
+    monkeypatch.setattr(train, "source_mtimes", lambda: next(mtimes))
+    monkeypatch.setattr(train, "LOOK", 0.0)
     assert worker.work(slots=1) == 0 and queue.state(key).status == "queued"
 
 
 def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
     now, looks = [100.0], []
-    monkeypatch.setattr(code_version.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(
-        code_version, "source_mtimes", lambda: looks.append(now[0]) or {"file": now[0] > 101.5}
+        train, "source_mtimes", lambda: looks.append(now[0]) or {"file": now[0] > 101.5}
     )
-    source = code_version.SourceWatch()
+    source = train.SourceWatch()
     for now[0] in (100.1, 100.9, 101.0, 101.9):
         assert not source.changed()
     assert looks == [100.0, 101.0]
@@ -452,11 +441,11 @@ def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
 
 
 def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(code_version.papers, "__path__", [str(tmp_path)])
-    before = code_version.source_mtimes()
+    monkeypatch.setattr(train.papers, "__path__", [str(tmp_path)])
+    before = train.source_mtimes()
     (tmp_path / "settings.py").write_text("")
-    assert code_version.source_mtimes() != before and before == {
-        k: v for k, v in code_version.source_mtimes().items() if k.parent != tmp_path
+    assert train.source_mtimes() != before and before == {
+        k: v for k, v in train.source_mtimes().items() if k.parent != tmp_path
     }
 
 

@@ -14,7 +14,7 @@ from test_store import INFO, TENSORS
 
 from icl_core import registry
 from icl_core.cluster import remote_job
-from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
+from icl_core.jobs import folder, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
 from icl_core.papers.birth.shared.text_counts import count
@@ -37,7 +37,7 @@ def runs(tmp_path, monkeypatch):
 
 @pytest.fixture
 def keep_one(monkeypatch):
-    monkeypatch.setattr(forget, "MAX_ENDED", 1)
+    monkeypatch.setattr(queue, "MAX_ENDED", 1)
 
 
 def config(**values):
@@ -224,12 +224,12 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
         asked.append(key)
         return True
 
-    monkeypatch.setattr(admission, "fits", fits)
-    monkeypatch.setattr(batched_jobs, "_shape", lambda job: ("alike", 2))
-    first = batched_jobs.take_job(keys[0])
+    monkeypatch.setattr(queue, "fits_memory", fits)
+    monkeypatch.setattr(worker, "_shape", lambda job: ("alike", 2))
+    first = worker.take_job(keys[0])
     assert first
     with first.lock:
-        (other,) = batched_jobs.batch_with(first, 1)
+        (other,) = worker.batch_with(first, 1)
         other.lock.close()
     assert asked == [other.job.key] == keys[1:2]
 
@@ -240,13 +240,13 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
 def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, taken):
     """Six jobs of one shape: on a busy machine the first worker takes all of them."""
     keys = [queue.submit(TOY, config(seed=seed), later=True) for seed in range(6)]
-    monkeypatch.setattr(batched_jobs, "_shape", lambda job: ("alike", 20))
+    monkeypatch.setattr(worker, "_shape", lambda job: ("alike", 20))
     monkeypatch.setattr(device, "_cores", lambda: slots)
     monkeypatch.setattr(device.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
-    first = batched_jobs.take_job(keys[0])
+    first = worker.take_job(keys[0])
     assert first
     with first.lock:
-        others = batched_jobs.batch_with(first, slots)
+        others = worker.batch_with(first, slots)
         for other in others:
             other.lock.close()
     assert len(others) == taken
@@ -256,14 +256,12 @@ def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, take
 @pytest.mark.parametrize("known", [False, True])
 def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
     keys = [queue.submit(TOY, config(seed=seed), later=later) for seed in range(3)]
-    first = batched_jobs.take_job(keys[0])
+    first = worker.take_job(keys[0])
     assert first
     with monkeypatch.context() as patch, first.lock:
         if not known:
             patch.setattr(registry, "experiment", {}.__getitem__)
-        assert (
-            batched_jobs._shape(first.job) == (None, 1) and batched_jobs.batch_with(first, 1) == []
-        )
+        assert worker._shape(first.job) == (None, 1) and worker.batch_with(first, 1) == []
 
 
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
@@ -325,7 +323,7 @@ def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
     key = queue.submit(TOY, config(), visitor="a")
     seen = queue.state(key)
     queue.cancel(key, visitor="a")
-    admission.write_memory_wait(seen)
+    queue.write_memory_wait(seen)
     assert queue.state(key).status == "cancelled"
 
 

@@ -8,7 +8,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import admission, queue, spawn, worker
+from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
 from pages.ui.controls import training
@@ -43,20 +43,18 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
     with ExitStack() as other:
         in_hand(other, big, **state)
         assert worker.work(once=True, slots=2) == 0 and queue.state(next_one).status == "queued"
-        assert not admission.fits(next_one)
-        assert training.describe(queue.state(next_one)) == f"Waiting: {admission.WAITS}"
+        assert not queue.fits_memory(next_one)
+        assert training.describe(queue.state(next_one)) == f"Waiting: {queue.WAITS}"
     assert worker.work(once=True, slots=2) == 1  # one that is alone is trained: it fits the machine
     assert worker.work(once=True, slots=2) == 1 and not queue.state(next_one).message
 
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):
     first, second, small = ask(1), ask(2), ask(3)
-    monkeypatch.setattr(
-        admission, "estimated_memory", lambda job: GiB if job.key == small else 6 * GiB
-    )
+    monkeypatch.setattr(queue, "estimated_memory", lambda job: GiB if job.key == small else 6 * GiB)
     with ExitStack() as other:
         in_hand(other, first, status="running")
-        assert admission.fits(small) and not admission.fits(second)
+        assert queue.fits_memory(small) and not queue.fits_memory(second)
         assert worker.work(once=True, slots=2) == 0 and queue.state(small).status == "queued"
 
 
@@ -67,20 +65,20 @@ def test_who_helps_at_a_run_counts_too(monkeypatch):
         in_hand(others, key, status="running", spare=5)
         Job(key).phases.mkdir()
         for name in ("a", "b"):
-            assert admission.fits(key)
+            assert queue.fits_memory(key)
             others.enter_context(hold_lock(Job(key).phases / f"{name}.lock"))
         (Job(key).phases / "c.lock").touch()  # nobody's
         others.enter_context(hold_lock(Job(key).phases / "d.lock"))
-        assert not admission.fits(key)  # three of three GiB are in hand
+        assert not queue.fits_memory(key)  # three of three GiB are in hand
 
 
 def test_on_gpus_each_worker_has_its_own(monkeypatch):
     key, other = ask(1), ask(2)
     with ExitStack() as stack:
         in_hand(stack, other, status="running")
-        assert not admission.fits(key)
+        assert not queue.fits_memory(key)
         monkeypatch.setattr(device, "current_device", lambda: __import__("torch").device("cuda"))
-        assert admission.fits(key)
+        assert queue.fits_memory(key)
 
 
 def test_memory_is_given_back_after_every_run(monkeypatch):

@@ -23,24 +23,18 @@ from icl_core.jobs import (
     folder,
     job_progress,
     phase_helper,
-    preset_seconds,
     queue,
-    reading,
-    scheduler_address,
     spawn,
     starts,
     table,
     terminal,
     train,
-    turns,
-    warm_start,
 )
-from icl_core.jobs.code_version import differs
-from icl_core.jobs.estimate import FIGURES, NEAR, TRAINED_HERE
+from icl_core.jobs.estimate import FIGURES, NEAR, TRAINED_HERE, PresetSeconds
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
 from icl_core.jobs.phase_helper import SharedTrainings
-from icl_core.jobs.preset_seconds import PresetSeconds
-from icl_core.jobs.state import CANCELLED, ENDED, LEFT
+from icl_core.jobs.table import CANCELLED, ENDED, LEFT
+from icl_core.jobs.train import code_difference
 from icl_core.machine import device, folders
 from icl_core.machine.pace import Pace
 from icl_core.runs import store
@@ -116,11 +110,11 @@ def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
         return isinstance(value, dict)
 
     path = tmp_path / "key" / "state.json"
-    assert reading.read_json(path, is_ours, "a state") is None and runs.messages() == []
+    assert folder.read_json(path, is_ours, "a state") is None and runs.messages() == []
     write_whole(path, b'{"status": "queued"}')
-    assert reading.read_json(path, is_ours, "a state") == {"status": "queued"} and path.exists()
+    assert folder.read_json(path, is_ours, "a state") == {"status": "queued"} and path.exists()
     path.write_bytes(b"{")
-    assert reading.read_json(path, is_ours, "a state") is None and not path.exists()
+    assert folder.read_json(path, is_ours, "a state") is None and not path.exists()
     (aside,) = (runs.local / "aside").iterdir()
     assert (
         aside.name.startswith("state-") and aside.suffix == ".json" and aside.read_bytes() == b"{"
@@ -249,7 +243,7 @@ def job(visitor="", turn=1, later=False, status="queued"):
     ids=str,
 )
 def test_a_turn_is_one_after_the_visitors_last_and_never_before_that_being_served(jobs, turn):
-    assert turns.next_turn("a", False, jobs) == turn
+    assert table.next_turn("a", False, jobs) == turn
 
 
 def test_a_visitors_runs_are_counted_until_they_have_ended():
@@ -261,9 +255,9 @@ def test_a_visitors_runs_are_counted_until_they_have_ended():
         job("b"),
     ]
     assert (
-        turns.count_jobs("a", jobs),
-        turns.count_jobs("b", jobs),
-        turns.count_jobs("c", jobs),
+        table.count_jobs("a", jobs),
+        table.count_jobs("b", jobs),
+        table.count_jobs("c", jobs),
     ) == (3, 1, 0)
 
 
@@ -273,7 +267,7 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     experiment, asked = registry.experiment(TOY), config(d=10)
     preset = experiment.presets[0]
     known = [(preset.config, 3.0), (config(d=30), 50.0)]
-    preset_seconds.write(PresetSeconds(Pace(1.0, 1.0), {TOY: {preset.name: 3.0}}))
+    estimate.write_preset_seconds(PresetSeconds(Pace(1.0, 1.0), {TOY: {preset.name: 3.0}}))
     runs.save(TOY, config(d=30), {}, {"seconds": 50.0, "device": device.describe()})
     apart = [
         settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made))
@@ -400,34 +394,38 @@ def test_what_a_training_took_is_told_with_what_it_made():
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
-    asked = [each.steps for each in warm_start.longer(TOY, config(steps=30))]
+    asked = [each.steps for each in registry.experiment(TOY).longer(config(steps=30))]
     assert asked == [60, 150, 300] and [
-        each.steps for each in warm_start.longer(TOY, config(steps=200_000))
+        each.steps for each in registry.experiment(TOY).longer(config(steps=200_000))
     ] == [
         400_000,
         1_000_000,
     ]
-    assert [each.steps for each in warm_start.shorter(TOY, config(steps=100))] == [50, 20, 10]
-    assert [each.steps for each in warm_start.shorter(TOY, config(steps=30))] == [
+    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=100))] == [
+        50,
+        20,
+        10,
+    ]
+    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=30))] == [
         15
     ]  # 6 and 3 are below the range
-    assert [each.steps for each in warm_start.shorter(TOY, config(steps=155))] == [31]
+    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=155))] == [31]
 
 
 def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
-    monkeypatch.setattr(warm_start, "LARGEST", 25)
+    monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 25)
     for number in range(4):
         path = jobs_folder() / f"job{number}" / "ends" / "a.safetensors"
-        warm_start.write_end(path, bytes(10))
+        phase_helper.write_end_state(path, bytes(10))
         if path.exists():
             os.utime(path.parent, (number, number))
     assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == [
         "job2",
         "job3",
     ]
-    warm_start.write_end(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
+    phase_helper.write_end_state(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
     assert not (jobs_folder() / "job4").exists()
-    warm_start.write_end(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
+    phase_helper.write_end_state(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
     assert [path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")] == ["job0"]
 
 
@@ -532,9 +530,9 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
         terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr))
     )
     monkeypatch.setattr(
-        scheduler_address,
-        "read_status",
-        lambda: scheduler_address.ClusterStatus(refused=["one was refused"]),
+        folder,
+        "read_cluster_status",
+        lambda: folder.ClusterStatus(refused=["one was refused"]),
     )
     states = [
         queue.JobState("a", TOY, {}, "queued", message="z is full"),
@@ -647,8 +645,8 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
 
 def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
     wanted = {"torch": "2.13.0", "numpy": "2.0", "icl_core": "0123456789abcdef"}
-    assert differs(wanted, wanted) == ""
-    assert differs(wanted, {"torch": "2.12.1", "icl_core": "f" * 16}) == (
+    assert code_difference(wanted, wanted) == ""
+    assert code_difference(wanted, {"torch": "2.12.1", "icl_core": "f" * 16}) == (
         "torch 2.13.0 was expected, 2.12.1 came; numpy 2.0 was expected, nothing came; icl_core "
         "0123456789ab was expected, ffffffffffff came"
     )
@@ -657,19 +655,19 @@ def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
 def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(
     monkeypatch,
 ):
-    news = scheduler_address.ClusterStatus(3, "so", ["a", "b"])
-    scheduler_address.write_status(news)
-    assert scheduler_address.read_status() == scheduler_address.ClusterStatus()  # none is in use
+    news = folder.ClusterStatus(3, "so", ["a", "b"])
+    folder.write_cluster_status(news)
+    assert folder.read_cluster_status() == folder.ClusterStatus()  # none is in use
     monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
-    assert scheduler_address.scheduler() == "tcp://here"
-    scheduler_address.write_status(news)
+    assert folder.scheduler() == "tcp://here"
+    folder.write_cluster_status(news)
     assert (
-        scheduler_address.read_status() == news
+        folder.read_cluster_status() == news
         and spawn.where() == "on the cluster"
         and spawn.trainings() == 3
     )
     good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
-    path = scheduler_address.lock_path().with_suffix(".json")
+    path = folder.scheduler_lock().with_suffix(".json")
     assert json.loads(path.read_bytes()) == good
     for bad in (
         {**good, "workers": "3"},
@@ -679,12 +677,9 @@ def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_tha
         [],
     ):
         path.write_text(json.dumps(bad))
-        assert (
-            scheduler_address.read_status() == scheduler_address.ClusterStatus()
-            and spawn.trainings() == 1
-        )
+        assert folder.read_cluster_status() == folder.ClusterStatus() and spawn.trainings() == 1
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://there")
-    assert scheduler_address.lock_path().with_suffix(".json") != path
+    assert folder.scheduler_lock().with_suffix(".json") != path
 
 
 def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():

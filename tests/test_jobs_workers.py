@@ -13,14 +13,14 @@ from house import TOY, house, wait_for
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import environment, queue, scheduler_address, spawn, starts, table, worker
+from icl_core.jobs import folder, queue, spawn, starts, table, worker
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    for name in ("ICL_DEVICE", "ICL_CACHE_LIMIT", *environment.COMPUTING):
+    for name in ("ICL_DEVICE", "ICL_CACHE_LIMIT", *table.COMPUTING):
         monkeypatch.delenv(name, raising=False)
     with house(tmp_path, monkeypatch) as store:
         device.current_device.cache_clear()
@@ -169,14 +169,14 @@ def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
     monkeypatch.setenv("ICL_COMPILE", "")
     key = queue.submit(TOY, config())
     monkeypatch.delenv("ICL_PRECISION")
-    names = {name: queue.state(key).environment.get(name) for name in environment.COMPUTING}
+    names = {name: queue.state(key).environment.get(name) for name in table.COMPUTING}
     assert names == {"ICL_PRECISION": "highest", "ICL_COMPILE": None}
 
 
 def test_what_is_no_variable_of_a_request_starts_no_process_with_it():
-    assert environment.of_request({"LD_PRELOAD": "/x.so", "ICL_DEVICE": 3}) == {}
-    assert environment.of_request(["ICL_DEVICE"]) == {}
-    assert environment.of_request({"ICL_DEVICE": "cpu"}) == {"ICL_DEVICE": "cpu"}
+    assert table.environment_of_request({"LD_PRELOAD": "/x.so", "ICL_DEVICE": 3}) == {}
+    assert table.environment_of_request(["ICL_DEVICE"]) == {}
+    assert table.environment_of_request({"ICL_DEVICE": "cpu"}) == {"ICL_DEVICE": "cpu"}
 
 
 @pytest.mark.parametrize("name", ["ICL_DEVICE", "ICL_PRECISION"])
@@ -197,7 +197,7 @@ def test_what_can_never_be_a_scheduler_is_refused_before_anything_waits_for_it(
 ):
     refusal = re.escape(f"an address like tcp://HOST:8786, got {address!r}")
     with pytest.raises(BadSetting, match=refusal):
-        scheduler_address.choose_scheduler(address)
+        folder.choose_scheduler(address)
     monkeypatch.setenv("ICL_SCHEDULER", address)
     with pytest.raises(BadSetting, match=refusal):
         queue.submit(TOY, config())
@@ -206,7 +206,7 @@ def test_what_can_never_be_a_scheduler_is_refused_before_anything_waits_for_it(
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "here:8786", "tls://[::1]:1", "ws://a:2"])
 def test_what_may_be_a_scheduler_is_not(address):
-    scheduler_address.check(address)
+    folder.check_scheduler(address)
 
 
 def test_the_last_who_asks_for_a_job_that_waits_decides_its_variables(monkeypatch):
@@ -219,7 +219,7 @@ def test_the_last_who_asks_for_a_job_that_waits_decides_its_variables(monkeypatc
 def test_no_worker_is_started_with_folders_that_a_request_names(started, monkeypatch):
     """They hold code; who asked starts the worker."""
     monkeypatch.setenv("ICL_PAPERS", "/elsewhere")
-    variables = environment.current()
+    variables = table.current_environment()
     monkeypatch.undo()
     key = queue.submit(TOY, config())
     table.write_environment(key, variables)

@@ -12,7 +12,7 @@ from house import TOY, house
 from icl_core import registry
 from icl_core.build import time_presets
 from icl_core.cli import main
-from icl_core.jobs import preset_seconds, preset_timing
+from icl_core.jobs import estimate, preset_timing
 from icl_core.machine import device
 from icl_core.machine.pace import Pace
 from icl_core.training import batched, loop, phases
@@ -207,12 +207,12 @@ def test_the_build_times_presets_and_keeps_those_of_others(runs, monkeypatch, ca
     monkeypatch.setattr(preset_timing, "time_run", lambda *given: 10.0)
     first, second = (preset.name for preset in registry.experiment(TOY).presets[:2])
     gone = {TOY: {"gone": 1.0, first: 5.0}}
-    preset_seconds.write(preset_seconds.PresetSeconds(Pace(0.03, 0.01), gone))
+    estimate.write_preset_seconds(estimate.PresetSeconds(Pace(0.03, 0.01), gone))
     time_presets([TOY], [second])
-    known = preset_seconds.load()
+    known = estimate.load_preset_seconds()
     assert known and known.by_experiment[TOY] == {first: 5.0, second: 10.0}
     assert main(["build", TOY, "--time", "--preset", first]) == 0  # a machine of half the pace
-    known = preset_seconds.load()
+    known = estimate.load_preset_seconds()
     assert known and known.pace == (0.06, 0.02)
     assert known.by_experiment[TOY] == {first: 10.0, second: 20.0}
     assert main(["build", TOY, "--time", "--preset", "gone"]) == 2
@@ -221,7 +221,7 @@ def test_the_build_times_presets_and_keeps_those_of_others(runs, monkeypatch, ca
 
 def test_the_seconds_of_the_classrooms_presets_are_shipped():
     """And of at least one preset of every experiment; none is of a preset that is gone."""
-    known = preset_seconds.load()
+    known = estimate.load_preset_seconds()
     assert known
     for experiment_id in registry.experiment_ids():
         if experiment_id.startswith("toy."):

@@ -7,10 +7,15 @@ from house import TOY, house
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
-from icl_core.jobs import forget, previews, queue, worker
+from icl_core.jobs import job_progress, queue, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.job_progress import JobProgress
-from icl_core.jobs.previews import LARGEST, PreviewWriter, packed, read_preview
+from icl_core.jobs.job_progress import (
+    LARGEST_PREVIEW,
+    JobProgress,
+    PreviewWriter,
+    packed_preview,
+    read_preview,
+)
 from icl_core.runs import store
 from icl_core.runs.file import read
 from tests.recorder import Recorder
@@ -56,15 +61,15 @@ def test_it_is_written_at_most_once_a_second_and_for_a_share_of_the_time(tmp_pat
     apart = np.diff(written)
     assert len(written) > 5 and np.all(apart >= 1)
     assert np.all(apart == pytest.approx(pause, abs=0.002))
-    assert took * len(written) <= previews.SHARE * 20
+    assert took * len(written) <= job_progress.PREVIEW_SHARE * 20
 
 
 @pytest.mark.parametrize("d, error", [(128, 2**-11), (280, 1 / 254), (600, None)])
 def test_it_is_small(d, error):
     """In half precision, in a byte an entry where that is too much, or not at all."""
     model = of_random(3, d, d)
-    content = packed(model, record())
-    assert len(content) <= LARGEST and bool(content) == (error is not None)
+    content = packed_preview(model, record())
+    assert len(content) <= LARGEST_PREVIEW and bool(content) == (error is not None)
     if content:
         job = Job("toy")
         job.folder.mkdir(parents=True)
@@ -80,11 +85,11 @@ def test_it_is_small(d, error):
 
 
 def test_a_file_that_disappears_or_is_damaged_counts_as_none():
-    assert previews.stamp("nobody") == 0 and read_preview("nobody") is None
+    assert job_progress.preview_stamp("nobody") == 0 and read_preview("nobody") is None
     job = Job("toy")
     job.folder.mkdir(parents=True)
     job.preview.write_bytes(b"half a fi")
-    assert previews.stamp("toy") > 0 and read_preview("toy") is None
+    assert job_progress.preview_stamp("toy") > 0 and read_preview("toy") is None
 
 
 def stopped_at(step: int, monkeypatch) -> str:
@@ -150,10 +155,10 @@ def test_its_preview_is_the_checkpoints_model(monkeypatch):
 
 def test_what_is_kept_of_cancelled_jobs_is_bounded(monkeypatch):
     key = stopped_at(7, monkeypatch)
-    forget.forget_ended(["cancelled"])
+    queue.forget_ended(["cancelled"])
     assert Job(key).checkpoint.exists()
-    monkeypatch.setattr(forget, "LARGEST_KEPT", Job(key).training_size() - 1)
-    forget.forget_ended(["cancelled"])
+    monkeypatch.setattr(queue, "LARGEST_KEPT", Job(key).training_size() - 1)
+    queue.forget_ended(["cancelled"])
     assert Job(key).training_size() == 0 and not queue.state(key).kept
 
 

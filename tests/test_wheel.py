@@ -14,7 +14,7 @@ from house import ROOT
 from streamlit.web.cli import main_run
 
 from icl_core import cli
-from icl_core.jobs import code_version, spawn
+from icl_core.jobs import spawn, train
 from icl_core.machine import folders
 from pages.ui import launch
 
@@ -97,8 +97,8 @@ def test_an_installed_dashboard_finds_its_home_and_is_the_same_code(wheel, tmp_p
     assert home == str(site / "icl_dashboard") and launched == f"{home}/launch.py"
     assert Path(cache).is_relative_to(tmp_path) and not Path(cache).is_relative_to(site)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(code_version, "_folders", lambda: [ROOT / "icl_core"])
-        assert code_version.code()["icl_core"] == digest
+        patch.setattr(train, "_folders", lambda: [ROOT / "icl_core"])
+        assert train.code_digests()["icl_core"] == digest
 
 
 def test_the_home_is_beside_the_core_or_the_repository(tmp_path):

@@ -21,9 +21,8 @@ from pathlib import Path
 import psutil
 
 from icl_core.contract.printable import printable_lines
-from icl_core.jobs import scheduler_address, starts, worker
-from icl_core.jobs.folder import hold_lock, jobs_folder
-from icl_core.jobs.scheduler_address import ClusterStatus
+from icl_core.jobs import folder, starts, worker
+from icl_core.jobs.folder import ClusterStatus, hold_lock, jobs_folder
 from icl_core.runs.disk import private_folder
 
 CONNECT = 10.0  # seconds in which a scheduler must answer
@@ -38,7 +37,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     """Train the jobs that wait, or hand them to a cluster if there is one; see `worker.work`.
     Called by `python -m icl_core work`."""
     _lower_priority()
-    if scheduler_address.scheduler():
+    if folder.scheduler():
         dispatch(server)
     else:
         worker.work(once, slots, server)
@@ -60,7 +59,7 @@ def dispatch(server: int | None = None) -> None:
     another process does this already."""
     private_folder(jobs_folder())
     starts.note_up()
-    with hold_lock(scheduler_address.lock_path()) as has_lease:
+    with hold_lock(folder.scheduler_lock()) as has_lease:
         if has_lease:
             asyncio.run(_serve(_signals(), lambda: _lives(server)))
 
@@ -68,7 +67,7 @@ def dispatch(server: int | None = None) -> None:
 async def _serve(stopped: Callable[[], bool], server_lives: Callable[[], bool]) -> None:
     """Connect to the scheduler, again if it is lost, and hand out jobs; write why if it cannot be
     reached."""
-    address = scheduler_address.scheduler()
+    address = folder.scheduler()
     connected_at = time.monotonic()
     while not stopped() and (server_lives() or time.monotonic() - connected_at < PATIENCE):
         try:
@@ -93,9 +92,9 @@ async def _serve(stopped: Callable[[], bool], server_lives: Callable[[], bool]) 
 
 def _write_obstacle(message: str) -> None:
     """Write into the status why nothing can be trained; print it if it is new."""
-    if scheduler_address.read_status().message != message:
+    if folder.read_cluster_status().message != message:
         print(printable_lines(message), file=sys.stderr)
-    scheduler_address.write_status(ClusterStatus(message=message))
+    folder.write_cluster_status(ClusterStatus(message=message))
 
 
 def _signals() -> Callable[[], bool]:

@@ -15,10 +15,9 @@ from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
 from icl_core.contract.printable import printable_lines
 from icl_core.figures.character_labels import shown_name
-from icl_core.jobs import queue, scheduler_address, table
-from icl_core.jobs.code_version import SourceWatch, code, differs
-from icl_core.jobs.folder import Job, has_room, hold_lock
-from icl_core.jobs.scheduler_address import ClusterStatus
+from icl_core.jobs import folder, queue, table
+from icl_core.jobs.folder import ClusterStatus, Job, has_room, hold_lock
+from icl_core.jobs.train import SourceWatch, code_difference, code_digests
 from icl_core.jobs.worker import IDLE, forget_old
 
 TICK = 1.0  # seconds between looks at the cluster
@@ -38,7 +37,7 @@ class WorkerPool:
         self._client = client
         self._stopped = stopped
         self._server_lives = server_lives
-        self._code = code()
+        self._code = code_digests()
         self._source = SourceWatch()
         # All by the address of a worker:
         self._processes: dict[str, str] = {}  # the process there, of those with the same code
@@ -111,7 +110,7 @@ class WorkerPool:
         try:
             answers = await self._client.run(remote_worker.introduce, workers=[address])
             introduction = json.loads(answers[address])
-            if problem := differs(self._code, introduction["code"]):
+            if problem := code_difference(self._code, introduction["code"]):
                 self._refuse(address, problem)
             else:
                 self._processes[address] = introduction["process"]
@@ -133,9 +132,9 @@ class WorkerPool:
         refused = [message for _, message in self._refused.values()]
         message = ""
         if not self._processes and not self._introductions:
-            address = scheduler_address.scheduler()
+            address = folder.scheduler()
             message = refused[0] if refused else f"the scheduler {address} has no workers yet"
-        scheduler_address.write_status(ClusterStatus(len(self._processes), message, refused))
+        folder.write_cluster_status(ClusterStatus(len(self._processes), message, refused))
 
     async def _hand_out(self, ready: list[Job]) -> None:
         """Give the first jobs to the workers that have nothing to do, from us or from others."""

@@ -16,9 +16,9 @@ from distributed import Client, Future, Queue
 
 from icl_core.cluster import remote_worker, transfer
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import table, warm_start
+from icl_core.jobs import phase_helper, table
 from icl_core.jobs.folder import Job
-from icl_core.jobs.state import CANCELLED, STATUSES
+from icl_core.jobs.table import CANCELLED, STATUSES
 from icl_core.jobs.train import State, postponed_state, write_cancelled
 from icl_core.runs import database, store
 from icl_core.runs.disk import write_whole
@@ -211,7 +211,7 @@ class RemoteJob:
             return {**last, **postponed_state(self.job, tries, problem)}
         for name, content in outcome.items():
             if name.startswith("ends/") and self._belongs_to_job(content):
-                warm_start.write_end(self.job.ends / os.path.basename(name), content)
+                phase_helper.write_end_state(self.job.ends / os.path.basename(name), content)
         # One transaction: meanwhile nobody cancels the job or requests it again.
         with suppress(OSError), database.transaction():  # the caller tries to write the state again
             if table.cancel_request(self.job.key):

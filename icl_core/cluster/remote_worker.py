@@ -20,13 +20,12 @@ from typing import Any
 from distributed import Queue, get_client, get_worker
 
 from icl_core.cluster import transfer
-from icl_core.jobs import environment, table
-from icl_core.jobs.code_version import code, differs
+from icl_core.jobs import table
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job
 from icl_core.jobs.phase_helper import THREADS
-from icl_core.jobs.state import CANCELLED, LEFT
-from icl_core.jobs.train import train_job
+from icl_core.jobs.table import CANCELLED, LEFT
+from icl_core.jobs.train import code_difference, code_digests, train_job
 from icl_core.machine import device
 from icl_core.runs import store
 
@@ -34,7 +33,7 @@ LOOK = 0.2  # seconds between two looks for files that have changed
 SILENCE = 60.0  # seconds after which a training whose reports nobody reads is stopped
 STOP = "stop"  # the command to stop at a checkpoint; the others: CANCELLED, LEFT
 PROCESS = uuid.uuid4().hex  # of this process: another one may have its address later
-_code = code()
+_code = code_digests()
 _training = threading.Lock()
 _commands: dict[str, str] = {}  # by job id
 
@@ -69,9 +68,9 @@ def train(job_id: str, order: str, payload: bytes) -> bytes:
     expected = json.loads(order)
     if expected["process"] != PROCESS:
         raise Moved
-    if code() != _code:
+    if code_digests() != _code:
         raise Refused("its code has changed on disk since it was started")
-    if problem := differs(expected["code"], _code):
+    if problem := code_difference(expected["code"], _code):
         raise Refused(problem)
     with _training:
         _set_up()
@@ -105,15 +104,15 @@ def _set_up() -> None:
 
 
 @contextmanager
-def _variables_set(variables: environment.Environment) -> Iterator[None]:
+def _variables_set(variables: table.Environment) -> Iterator[None]:
     """Have the variables COMPUTING of the request in this process, in place of those that it was
     started with; the device, and what is kept, are this machine's."""
-    before = {name: os.environ.pop(name) for name in environment.COMPUTING if name in os.environ}
-    os.environ |= {name: variables[name] for name in environment.COMPUTING if name in variables}
+    before = {name: os.environ.pop(name) for name in table.COMPUTING if name in os.environ}
+    os.environ |= {name: variables[name] for name in table.COMPUTING if name in variables}
     try:
         yield
     finally:
-        for name in environment.COMPUTING:
+        for name in table.COMPUTING:
             os.environ.pop(name, None)
         os.environ |= before
 

@@ -13,7 +13,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from icl_core.jobs import warm_start
+from icl_core.contract.experiment import LENGTH, LONGER
 from icl_core.jobs.folder import Job, jobs_folder
 from icl_core.runs import documents, store
 from icl_core.runs.disk import write_whole
@@ -69,13 +69,13 @@ def _continues(request: Mapping[str, Any], earlier: Mapping[str, Any]) -> bool:
     without the experiment, whose import takes seconds."""
     config = request["config"]
     earlier_config = earlier.get("config", {})
-    steps = config.get(warm_start.FIELD, 0)
-    earlier_steps = earlier_config.get(warm_start.FIELD, 0)
-    same_settings = {**earlier_config, warm_start.FIELD: steps} == config
+    steps = config.get(LENGTH, 0)
+    earlier_steps = earlier_config.get(LENGTH, 0)
+    same_settings = {**earlier_config, LENGTH: steps} == config
     return (
         earlier.get("experiment") == request["experiment"]
         and same_settings
-        and steps in [times * earlier_steps for times in warm_start.TIMES]
+        and steps in [times * earlier_steps for times in LONGER]
     )
 
 

@@ -13,7 +13,7 @@ from icl_core.command.experiment_options import (
 from icl_core.command.figure import check_file, output_path, write_text
 from icl_core.command.guard import DONE
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 
 if TYPE_CHECKING:
     from icl_core.library import LibraryRun

@@ -17,7 +17,7 @@ from icl_core.command.printing import print_problems
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.knobs import BadSetting, unknown_name
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 
 T = TypeVar("T")
 ENDINGS = (".html", ".json")

@@ -10,7 +10,7 @@ from icl_core.command.experiment_options import AddCommand, add_json
 from icl_core.command.guard import DONE
 from icl_core.command.printing import print_json
 from icl_core.contract.printable import printable_lines
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 
 
 def add_commands(add: AddCommand) -> None:

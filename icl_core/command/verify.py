@@ -15,7 +15,7 @@ from icl_core.command.guard import DIFFER, DONE, NOT_VERIFIED
 from icl_core.command.printing import print_json
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable_lines
-from icl_core.jobs.state import Failed
+from icl_core.jobs.faults import Failed
 
 if TYPE_CHECKING:
     from icl_core.findings.claim_rows import ClaimRow
@@ -61,13 +61,13 @@ def _seconds(text: str) -> float:
 
 def _verify(options: argparse.Namespace) -> int:
     from icl_core.findings import claim_rows
-    from icl_core.jobs import preconditions
+    from icl_core.jobs import queue
     from icl_core.runs import store
     from icl_core.verification import verify
 
     if options.all == bool(options.claim):
         raise BadSetting("verify takes the names of claims, or --all")
-    preconditions.check()
+    queue.check_preconditions()
     runs = store.default()
     if options.all:
         rows = claim_rows.all_rows(runs)

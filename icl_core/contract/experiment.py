@@ -9,6 +9,7 @@ the rest of the contract.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
 from icl_core.contract.finite import check_texts, finite_headline
+from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.organism import ModelExport
 from icl_core.contract.panel import Panel
@@ -136,6 +138,8 @@ class Atlas:
     )
 
 
+LENGTH = "steps"  # the setting that is a run's length
+LONGER = (2, 5, 10)  # how many times as long the longer runs are
 PAPERS_SETTING = "Paper's setting"
 GROUPS = ("Classroom", PAPERS_SETTING, "Figures", "Beyond the paper")
 
@@ -258,6 +262,26 @@ class Experiment:
         if self.words and self.words.has("headline"):
             object.__setattr__(self, "headline", self.words.headline)
         object.__setattr__(self, "headline", finite_headline(self.headline))
+
+    def shorter(self, config: Any) -> list[Any]:
+        """Return the settings of the runs that this one is 2, 5 or 10 times as long as and can
+        continue from, the longest first."""
+        steps = getattr(config, LENGTH)
+        configs: list[Any] = []
+        for times in LONGER:
+            if steps % times == 0:
+                with suppress(BadSetting):  # shorter than the range of the setting
+                    configs.append(replace(config, **{LENGTH: steps // times}))
+        return [shorter for shorter in configs if self.goes_on(shorter)]
+
+    def longer(self, config: Any) -> list[Any]:
+        """Return the settings of the runs 2, 5 and 10 times as long, as far as the range allows."""
+        configs: list[Any] = []
+        if LENGTH in knobs_of(self.config):
+            for times in LONGER:
+                with suppress(BadSetting):  # longer than the range of the setting
+                    configs.append(replace(config, **{LENGTH: times * getattr(config, LENGTH)}))
+        return configs
 
     def take_words(self) -> None:
         """Take title, introduction and story from the words as they are now."""

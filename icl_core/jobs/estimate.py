@@ -1,8 +1,8 @@
 """Estimate how long a run will take on this machine, from the runs that are known, above all those
 with like settings. Called by pages, sweeps and `queue.submit`.
 
-Known are the runs of the presets, whose seconds are shipped (`preset_seconds`) and converted to the
-pace of this machine, and the runs that were trained here. The cost of a run is counted in
+Known are the runs of the presets, whose seconds are shipped in artifacts/seconds.json and converted
+to the pace of this machine, and the runs that were trained here. The cost of a run is counted in
 operations (`Experiment.cost`), but how many of them a second makes depends on the settings: small
 products are mostly waiting. So the seconds of an operation are those of the nearest runs. Seconds
 are of processor time, which other processes do not stretch.
@@ -11,21 +11,81 @@ are of processor time, which other processes do not stretch.
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import Experiment
-from icl_core.jobs import preset_seconds
-from icl_core.jobs.folder import jobs_folder
-from icl_core.jobs.reading import read_json
+from icl_core.contract.knobs import BadSetting, knobs_of
+from icl_core.jobs.folder import jobs_folder, read_json
 from icl_core.machine.pace import Pace, is_pace, measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.header import stored_settings, typed_config
+
+
+class PresetSeconds(NamedTuple):
+    """Seconds by experiment's id and preset's name, at one pace."""
+
+    pace: Pace
+    by_experiment: Mapping[str, Mapping[str, float]]
+
+
+def load_preset_seconds() -> PresetSeconds | None:
+    """Return what was measured; None if the file is not there or cannot be read."""
+    try:
+        status = _presets_path().stat()
+    except OSError:
+        return None
+    return _load_preset_seconds(_presets_path(), status.st_mtime_ns)
+
+
+@lru_cache(4)
+def _load_preset_seconds(path: Path, changed: int) -> PresetSeconds | None:
+    """Return what the file holds; it is read anew once it has `changed`."""
+    try:
+        record = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    if not _is_record(record):
+        return None
+    return PresetSeconds(Pace(**record["pace"]), record["presets"])
+
+
+def write_preset_seconds(measured: PresetSeconds) -> None:
+    """Write the file. Raises `OSError`."""
+    rounded = {
+        experiment: {preset: float(f"{seconds:.4g}") for preset, seconds in presets.items()}
+        for experiment, presets in measured.by_experiment.items()
+    }
+    pace = {name: float(f"{seconds:.4g}") for name, seconds in measured.pace._asdict().items()}
+    record = {"pace": pace, "presets": rounded}
+    write_whole(_presets_path(), (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _presets_path() -> Path:
+    return store.default().shipped / "seconds.json"
+
+
+def _is_record(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and is_pace(value.get("pace"))
+        and isinstance(value.get("presets"), dict)
+        and all(
+            isinstance(presets, dict) and all(map(_is_seconds, presets.values()))
+            for presets in value["presets"].values()
+        )
+    )
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 < value < math.inf
+
 
 FIGURES = 0.7  # seconds from the request to a worker, and from the run to its figures
 NEAR = 0.01  # a distance between settings that makes no difference
@@ -64,7 +124,7 @@ def estimates(
 
 def _presets(experiment_id: str) -> Iterator[_KnownRun]:
     """Yield the runs of the presets whose seconds are shipped."""
-    measured = preset_seconds.load()
+    measured = load_preset_seconds()
     if measured is None:
         return
     here = machine_pace() or measured.pace
@@ -144,3 +204,53 @@ def know_pace() -> None:
         write_whole(path, json.dumps(pace._asdict()).encode())
     except OSError:  # estimates then take this machine to be as fast as any other
         return
+
+
+def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
+    """Return, by field, the values at which a run exists if only that field of `config` changes.
+
+    The values are ascending, and hold the config's own if its run exists.
+    """
+    settings = stored_settings(config)
+    by_stored_name = {knob.was or name: name for name, knob in knobs_of(type(config)).items()}
+    ready: dict[str, set[Any]] = {name: set() for name in by_stored_name.values()}
+    for run in store.default().every(experiment_id):
+        differing = [name for name in by_stored_name if run.config.get(name) != settings.get(name)]
+        if len(differing) > 1:
+            continue
+        for name in differing or by_stored_name:
+            ready[by_stored_name[name]].add(run.config.get(name))
+    return {field: _ascending(field, values) for field, values in ready.items()}
+
+
+def _ascending(field: str, values: set[Any]) -> list[Any]:
+    """Return the values in order; a run of several seeds holds every smaller number of them."""
+    present = values - {None}  # a file leaves out a field that was added later
+    if field == "seeds" and present:
+        return list(range(1, max(present) + 1))
+    return sorted(present)
+
+
+def seconds_of_moves(
+    experiment_id: str, config: Any, moves: Mapping[str, Sequence[Any]]
+) -> dict[str, float | None]:
+    """Return, by field, the seconds until the figures of the dearest of the field's `moves`.
+
+    A move is another value of the field, the rest of `config` unchanged; one whose run exists costs
+    0 s, and one that the experiment refuses is left out. None where no time is known.
+    """
+    configs: list[tuple[str, Any]] = []
+    seconds: dict[str, float | None] = dict.fromkeys(moves, 0.0)
+    for name, values in moves.items():
+        for value in values:
+            try:
+                moved = replace(config, **{name: value})
+            except BadSetting:
+                continue
+            if store.default().find(experiment_id, moved) is None:
+                configs.append((name, moved))
+    times = estimates(experiment_id, [moved for _, moved in configs], alone=True) if configs else []
+    for (name, _), needed in zip(configs, times, strict=True):
+        dearest = seconds[name]
+        seconds[name] = None if needed is None or dearest is None else max(dearest, needed)
+    return seconds

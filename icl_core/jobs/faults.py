@@ -23,6 +23,10 @@ _ALLOCATION = re.compile(r"allocate ([\d.]+) (\w+)")  # as torch and numpy say i
 _LONGEST = 200  # characters of a message
 
 
+class Failed(Exception):
+    """What a command was to do did not come to its end; the message says why."""
+
+
 class GpuLost(Exception):
     """This process can compute nothing on the GPU any more: the worker must end."""
 

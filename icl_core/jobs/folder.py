@@ -1,29 +1,68 @@
-"""One job: its row in the table, the files of its training, and the locks.
+"""One job: its row in the table, the files of its training, and the locks; and the status of the
+cluster, where trainings are done on one.
 
     <cache>/jobs/<key>/checkpoint.safetensors   what is needed to continue the training
                        live.safetensors         the curves so far
-                       preview.safetensors      the model as it is now (`previews`)
+                       preview.safetensors      the model as it is now (`job_progress`)
                        lock                     the lease: held by the worker that trains the job
                        phases/ ends/            see `Job`
+    <cache>/jobs/scheduler-<hash>.json          the cluster's status, by `cluster.dispatcher`
 
-The system releases `lock` when the worker dies, however it dies. Called by the queue, the workers
-and the cluster.
+The system releases `lock` when the worker dies, however it dies. A damaged file of JSON is moved to
+`<cache>/aside` with a message, and counts as absent. Called by the queue, the workers and the
+cluster.
 """
 
 import errno
+import hashlib
+import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
+from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import table
-from icl_core.jobs.state import CANCELLED, ENDED, LEFT
+from icl_core.jobs.table import CANCELLED, ENDED, LEFT
+from icl_core.machine import limits
 from icl_core.runs import database, store
-from icl_core.runs.disk import file_identity, private_folder, write_whole
+from icl_core.runs.disk import file_identity, move_aside, private_folder, write_whole
+
+
+def read_json(path: Path, is_valid: Callable[[Any], bool], expected: str) -> dict[str, Any] | None:
+    """Return the object in a JSON file, or None if the file does not exist or cannot be opened.
+
+    A file that cannot be parsed, or whose value is not valid, is set aside; `expected` says in the
+    message what it should have been.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+        if is_valid(value):
+            return value
+    except OSError:
+        return None
+    except (ValueError, RecursionError):
+        pass
+    _set_aside(path, expected)
+    return None
+
+
+def _set_aside(path: Path, expected: str) -> None:
+    if limits.read_only():
+        return
+    aside = store.default().local / "aside"
+    move_aside(path, aside)  # a file that cannot be moved is ignored all the same
+    store.default().tell(
+        f"{path} was set aside in {aside}: expected {expected}, got something else."
+    )
+
 
 FULL = "the disk is full"
 FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT)
@@ -41,7 +80,7 @@ class Job:
 
     `checkpoint`, `live` and `preview` are the paths of files (see the module). Two are folders:
     `phases` holds the trainings that several workers share (`phase_helper`), `ends` the final
-    states that a longer run continues from (`warm_start`). Raises `ValueError` for a key that is
+    states that a longer run continues from (`phase_helper`). Raises `ValueError` for a key that is
     not the plain name of a folder.
     """
 
@@ -203,3 +242,78 @@ def disk_full(least: int = 2 * RESERVE) -> bool:
         return shutil.disk_usage(jobs_folder()).free < least
     except OSError:  # there is no such folder yet
         return False
+
+
+_SCHEMES = ("tcp", "tls", "ws", "wss", "ucx")  # the protocols of Dask between machines
+
+
+@dataclass(frozen=True)
+class ClusterStatus:
+    """The status of a cluster."""
+
+    workers: int = 0  # trainings that it can do at once
+    message: str = ""  # why nothing can be trained there now, if nothing can
+    refused: list[str] = field(default_factory=list)  # a sentence for each machine not used
+
+
+def scheduler() -> str:
+    """Return the address in `ICL_SCHEDULER`; "" if trainings are done on this machine."""
+    return os.environ.get("ICL_SCHEDULER", "").strip()
+
+
+def choose_scheduler(address: str) -> None:
+    """Have this process, and those that it starts, hand trainings to the scheduler at `address`.
+    Raises `BadSetting` for what is no address."""
+    check_scheduler(address.strip())
+    os.environ["ICL_SCHEDULER"] = address
+
+
+def check_scheduler(address: str) -> None:
+    """Raise `BadSetting` if there can never be a scheduler at `address`; whether there is one now
+    is found out by the dispatcher, which waits for it."""
+    try:
+        parts = urlsplit(address if "://" in address else f"tcp://{address}")
+        is_address = parts.scheme in _SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # no such port, or an unclosed bracket
+        is_address = False
+    if not is_address or not address.isprintable() or " " in address:
+        raise BadSetting(
+            "ICL_SCHEDULER and --scheduler must be an address like tcp://HOST:8786, got "
+            f"{address!r:.80}"
+        )
+
+
+def scheduler_lock() -> Path:
+    """Return the lock that the dispatcher for this scheduler holds as long as it lives."""
+    return _path("lock")
+
+
+def read_cluster_status() -> ClusterStatus:
+    """Return the last status written for the scheduler; an empty one if there is none."""
+    if not scheduler():
+        return ClusterStatus()
+    record = read_json(_path("json"), _is_status, "what is known of a cluster")
+    return ClusterStatus(**record) if record else ClusterStatus()
+
+
+def write_cluster_status(status: ClusterStatus) -> None:
+    """Write the status, if it has changed."""
+    if status != read_cluster_status():
+        with suppress(OSError):  # on a full disk the status before stays
+            write_whole(_path("json"), json.dumps(asdict(status)).encode())
+
+
+def _path(suffix: str) -> Path:
+    name = hashlib.sha256(scheduler().encode()).hexdigest()[:8]
+    return jobs_folder() / f"scheduler-{name}.{suffix}"
+
+
+def _is_status(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and value.keys() == ClusterStatus.__dataclass_fields__.keys()
+        and isinstance(value["workers"], int)
+        and isinstance(value["message"], str)
+        and isinstance(value["refused"], list)
+        and all(isinstance(sentence, str) for sentence in value["refused"])
+    )

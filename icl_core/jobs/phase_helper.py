@@ -8,10 +8,14 @@ with the digits that one worker alone would get.
 
 `SharedTrainings` reads and writes these files. The job's own worker uses it through
 `job_progress.JobProgress`; a worker without a job of its own helps another one by `assist`.
+
+The final states of a run's trainings are kept in <job>/ends, so that a longer run of the same
+settings continues from them (`EndStates`).
 """
 
 import hashlib
 import os
+import shutil
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -24,9 +28,9 @@ from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
 from icl_core.contract.progress import LazyTensors
 from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults, table
-from icl_core.jobs.folder import Job, hold_lock
-from icl_core.jobs.warm_start import EndStates
+from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device, malloc
+from icl_core.runs import store
 from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
@@ -34,6 +38,11 @@ FIRST_CHECKPOINT = 4.0  # seconds of training before the first checkpoint
 CHECKPOINT = 8.0  # seconds between checkpoints
 LOOK = 0.1  # seconds between two looks for a request to cancel
 THREADS = 1  # of torch: two on busy cores are several times slower for tiny models
+
+
+def _file_of(folder: Path, training: str, kind: str) -> Path:
+    """Return the path of a file of a training, whose name may hold any characters."""
+    return folder / f"{hashlib.sha256(training.encode()).hexdigest()[:16]}.{kind}"
 
 
 class Stopped(Exception):
@@ -146,7 +155,7 @@ class SharedTrainings:
         self._lease.close()
 
     def _path(self, name: str, kind: str) -> Path:
-        return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.{kind}"
+        return _file_of(self.folder, name, kind)
 
     def _read(self, path: Path) -> tuple[dict[str, Any], Tensors] | None:
         with suppress(OSError, Damaged):  # most often there is no such file
@@ -158,7 +167,8 @@ class SharedTrainings:
 
 class SharedProgress:
     """What the `Progress` of a job's own worker and that of a helper have in common: trainings are
-    taken from `SharedTrainings`, and their final states kept for longer runs."""
+    taken from `SharedTrainings`, and their final states kept for longer runs. The contract's
+    `Progress` says what each method does."""
 
     def __init__(self, job: Job, shared: SharedTrainings, stopped: Callable[[], bool]) -> None:
         self.job = job
@@ -182,15 +192,12 @@ class SharedProgress:
         return NextTraining(name, resumed=self.shared.load_checkpoint(name))
 
     def give(self, name: str, made: Tensors) -> None:
-        """See `Progress` in the contract."""
         self.shared.save_result(name, made, self._clock() - self._training_began)
 
     def earlier(self, name: str) -> Tensors:
-        """See `Progress` in the contract."""
         return self._ends.load_earlier(name)
 
     def end(self, name: str, state: Callable[[], Tensors]) -> None:
-        """See `Progress` in the contract."""
         self._ends.save(name, state)
 
 
@@ -231,18 +238,15 @@ class HelperProgress(SharedProgress):
         raise NothingLeft
 
     def give(self, name: str, made: Tensors) -> None:
-        """See `Progress` in the contract."""
         self._check()
         super().give(name, made)
         self.trained += 1
 
     def end(self, name: str, state: Callable[[], Tensors]) -> None:
-        """See `Progress` in the contract."""
         self._check()
         super().end(name, state)
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
-        """See `Progress` in the contract."""
         if steps:
             self._first_step = first
 
@@ -308,3 +312,75 @@ def assist(job: Job, stopped: Callable[[], bool], is_needed: Callable[[], bool])
     if fault == faults.MEMORY:
         device.release()
     return progress.trained if progress else 0
+
+
+LARGEST_ENDS = 2**28  # bytes of all final states; those of the oldest runs are deleted first
+
+
+class EndStates:
+    """The final states of one job's trainings, and those of the shorter runs that it can continue
+    from. `identity` is what a file must agree with (`phase_helper.identity_of`)."""
+
+    def __init__(self, identity: dict[str, Any]) -> None:
+        self._identity = identity
+
+    def save(self, training: str, state: Callable[[], Tensors]) -> None:
+        """Write the final state of a training. If that fails, a longer run starts anew."""
+        if config := self._extendable_config():
+            path = _file_of(
+                Job(store.key_of(self._identity["experiment"], config)).ends,
+                training,
+                "safetensors",
+            )
+            write_end_state(path, pack(state(), self._identity))
+
+    def load_earlier(self, training: str) -> Tensors:
+        """Return the final state of that training in the longest shorter run; empty if there is
+        none."""
+        experiment_id = self._identity["experiment"]
+        config = self._extendable_config()
+        experiment = registry.experiment(experiment_id)
+        for shorter_config in experiment.shorter(config) if config else ():
+            path = _file_of(
+                Job(store.key_of(experiment_id, shorter_config)).ends, training, "safetensors"
+            )
+            expected = {**self._identity, "config": store.stored_settings(shorter_config)}
+            with suppress(OSError, Damaged):  # most often there is no such file
+                record, tensors = read(path)
+                if {field: record.get(field) for field in expected} == expected:
+                    return tensors
+        return {}
+
+    def _extendable_config(self) -> Any:
+        """Return the job's settings, or None if its run cannot be a part of a longer one."""
+        experiment = registry.experiment(self._identity["experiment"])
+        config = from_stored(experiment.config, self._identity["config"])
+        return config if experiment.goes_on(config) else None
+
+
+def write_end_state(path: Path, content: bytes) -> None:
+    """Write the file of a final state, and delete those of the oldest runs if there are too many
+    bytes of them."""
+    if len(content) > LARGEST_ENDS:
+        return
+    with suppress(OSError):  # a longer run starts anew
+        private_folder(path.parent)
+        write_whole(path, content)
+        sizes: dict[Path, int] = {}  # of the final states of whole runs, the oldest first
+        for folder in sorted(jobs_folder().glob("*/ends"), key=lambda ends: ends.stat().st_mtime):
+            sizes[folder] = sum(file.stat().st_size for file in folder.glob("*.safetensors"))
+        for folder in list(sizes):
+            if folder != path.parent and sum(sizes.values()) > LARGEST_ENDS:
+                shutil.rmtree(folder, ignore_errors=True)
+                del sizes[folder]
+
+
+def has_end(experiment_id: str, config: Any) -> bool:
+    """Return whether the run of `config` was trained here to its end and has left the states that a
+    longer one continues from."""
+    job = Job(store.key_of(experiment_id, config))
+    if not registry.experiment(experiment_id).goes_on(config):
+        return False
+    with suppress(OSError):  # the database cannot be read now
+        return job.state()["status"] == "done" and any(job.ends.glob("*.safetensors"))
+    return False

@@ -1,4 +1,4 @@
-"""Measure how long the run of a preset takes on this machine, for `preset_seconds`. Called by the
+"""Measure how long the run of a preset takes on this machine, for `estimate`. Called by the
 build and by the benchmarks.
 
 A long training is not made to its end. It is timed for a while at its start, then taken forward to
@@ -16,8 +16,8 @@ from icl_core import registry
 from icl_core.contract.experiment import Experiment, NextTraining, Run, Tensors
 from icl_core.contract.progress import LazyTensors
 from icl_core.findings import findings
-from icl_core.jobs import preset_seconds
-from icl_core.jobs.preset_seconds import PresetSeconds
+from icl_core.jobs import estimate
+from icl_core.jobs.estimate import PresetSeconds
 from icl_core.machine import device
 from icl_core.machine.pace import Pace
 
@@ -49,7 +49,7 @@ def write_seconds(
             if preset.name in earlier
         }
         by_experiment[experiment_id] = {**converted, **measured.get(experiment_id, {})}
-    preset_seconds.write(PresetSeconds(here, by_experiment))
+    estimate.write_preset_seconds(PresetSeconds(here, by_experiment))
 
 
 def time_run(experiment: Experiment, config: Any) -> float:

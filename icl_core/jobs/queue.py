@@ -5,11 +5,19 @@ Each change is one transaction of the database. A page submits jobs and reads st
 (`icl_core.jobs.worker`) train in processes of their own, so that neither a rerun of the page nor a
 restart of the server ends a training. Call `spawn.ensure_workers()` whenever you look at a job: it
 starts workers for what waits, also for what a killed worker has left.
+
+A job waits until its estimated memory fits beside that of the jobs that train on this machine; no
+job overtakes one that waits for memory, as that one would wait for ever. On GPUs each worker has
+the memory of its own. Of the jobs that have ended the latest stay, for their messages and for the
+final states that a longer run continues from.
 """
 
+import shutil
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -18,22 +26,24 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
-from icl_core.jobs import (
-    environment,
-    forget,
-    preconditions,
-    scheduler_address,
-    starts,
-    table,
-    turns,
-)
+from icl_core.jobs import folder, starts, table
 from icl_core.jobs.estimate import estimate_seconds
-from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off
-from icl_core.jobs.state import CANCELLED, LEFT, WAITING, JobState
-from icl_core.jobs.table import Row
-from icl_core.machine import limits
+from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off, jobs_folder
+from icl_core.jobs.table import CANCELLED, LEFT, WAITING, JobState, Row
+from icl_core.machine import containers, device, limits
 from icl_core.runs import database, owners, store
 from icl_core.runs.file import Damaged, read
+
+
+def check_preconditions() -> None:
+    """Raise `BadSetting` if nothing may be trained here, or if an environment variable names a
+    device, a precision or a scheduler that there cannot be."""
+    limits.check_writable()
+    if address := folder.scheduler():
+        folder.check_scheduler(address)
+    else:
+        table.check_environment()  # the device of another machine is not known here
+
 
 WATCHED = 3.0  # seconds after a look in which its page or terminal counts as watching
 _STATE_FIELDS = JobState.__dataclass_fields__.keys()
@@ -51,7 +61,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     `BadSetting` for settings out of range, for a run that the cache can never keep and for what a
     `visitor` of a page may not request, `OSError` if the request cannot be written.
     """
-    preconditions.check()
+    check_preconditions()
     config = from_stored(registry.experiment(experiment_id).config, store.stored_settings(config))
     values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
@@ -63,21 +73,21 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
         all_states = states()
         # Workers forget jobs, too, but not while they are busy, maybe for hours; and a look at the
         # queue costs as much as there are jobs.
-        forget.forget_ended([CANCELLED], spared=key)
-        turn = turns.next_turn(visitor, later, all_states)
+        forget_ended([CANCELLED], spared=key)
+        turn = table.next_turn(visitor, later, all_states)
         place = {"visitor": visitor, "turn": turn, "later": later}
         is_stored = store.default().exact(experiment_id, key) is not None
         if not is_stored and (job_state is None or job_state.ended):
             store.default().check_room(store.default().least_size(experiment_id, values))
             if visitor:
-                limits.check_queued(turns.count_jobs(visitor, all_states))
+                limits.check_queued(table.count_jobs(visitor, all_states))
             owners.remove_all(key)
             owners.add(key, visitor)
             request = {
                 "experiment": experiment_id,
                 "version": version,
                 "config": values,
-                "environment": environment.current(),
+                "environment": table.current_environment(),
                 "asked": time.time_ns(),
             }
             Job(key).enqueue({**request, **place})
@@ -85,7 +95,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
             owners.add(key, visitor)
             table.write_cancel(key, "")
             if job_state.status in WAITING:
-                table.write_environment(key, environment.current())
+                table.write_environment(key, table.current_environment())
             is_earlier = (later, turn) < (job_state.later, job_state.turn)
             if job_state.status in WAITING and is_earlier:
                 table.move(key, **place)  # the first turn of all who requested it counts
@@ -107,7 +117,7 @@ def states() -> list[JobState]:
     it has changed."""
     queue_states: list[JobState] = []
     ready = 0
-    obstacle = scheduler_address.read_status().message or (FULL if disk_full() else "")
+    obstacle = folder.read_cluster_status().message or (FULL if disk_full() else "")
     for row in table.all_rows():
         before_row, job_state = _placed_states.get(row.key, (None, None))
         if job_state is None or before_row is not row:
@@ -233,3 +243,125 @@ def interrupt(key: str) -> None:
                 process.terminate()
     elif job_state.status == "queued" and owners.is_allowed(key, ""):
         cancel(key, visitor="")
+
+
+WAITS = "it needs more memory than is left beside what is in training"
+
+
+def fits_memory(key: str) -> bool:
+    """Return whether this machine has memory for one more training of the job. The first job always
+    fits: settings that are larger than the machine are refused when they are made."""
+    if device.is_gpu():
+        return True
+    used = 0
+    for state in states():
+        if _is_in_training(state, key):
+            job = Job(state.key)
+            used += (estimated_memory(job) + containers.WORKER) * _count_trainings(job)
+    return not used or used + estimated_memory(Job(key)) <= device.memory()
+
+
+def write_memory_wait(state: JobState) -> None:
+    """Write into the job's state that it waits for memory, though a worker is free. The caller
+    is within a transaction; the job may have been cancelled or begun since `state` was read. Raises
+    `OSError`."""
+    job = Job(state.key)
+    stored = job.state()
+    if stored["status"] == "queued" and stored.get("message") != WAITS and not job.is_locked():
+        job.write_state(status="queued", message=WAITS)
+
+
+def estimated_memory(job: Job) -> int:
+    """Return the estimated bytes of one training of the job; 0 for a job that cannot be trained,
+    which fails with a message when it is tried."""
+    request: dict[str, Any] = job.request() or {}
+    try:
+        config = registry.experiment(request["experiment"]).config
+        return device.estimated(lambda: from_stored(config, request["config"]))
+    except Exception:  # of an experiment, too, that cannot be imported
+        return 0
+
+
+def _is_in_training(state: JobState, key: str) -> bool:
+    """Return whether a worker has the job, unless it is the job `key`, which is about to be taken.
+    A worker that has just taken a job may not have written its state yet."""
+    if state.status not in WAITING:
+        return not state.ended
+    job = Job(state.key)
+    return state.key != key and (job.folder / "lock").exists() and job.is_locked()
+
+
+def _count_trainings(job: Job) -> int:
+    """Return how many of the job's trainings are in progress: its own worker has one at least."""
+    return max(1, sum(map(_is_held, job.phases.glob("*.lock"))))
+
+
+def _is_held(lock: Path) -> bool:
+    with hold_lock(lock) as has_lease:
+        return not has_lease
+
+
+MAX_ENDED = 100  # jobs that have ended otherwise than by failing
+MAX_FAILED = 400  # more, as nothing else records a failure
+MAX_KEPT = 20  # cancelled jobs that can go on from where they were
+LARGEST_KEPT = 2**28  # bytes of all that has been trained of these
+_UNREQUESTED_NAMES = {"lock", "phases", "ends"}  # all that is in a folder nobody needs
+_UNREQUESTED_AGE = 60.0  # seconds after which such a folder without a job is deleted
+_TRAINED_NAMES = {"checkpoint.safetensors", "live.safetensors", "preview.safetensors"}
+_LOST_AGE = 7 * 86400.0  # seconds after which what was trained of a job that is lost is deleted
+
+
+def forget_ended(statuses: Iterable[str], spared: str = "") -> None:
+    """Forget all but the latest of the jobs that have ended with one of `statuses`, and what has
+    been trained of cancelled ones where it is too much. Never the job `spared`. Raises
+    `OSError`."""
+    ended = [
+        row for row in table.all_rows() if row.state["status"] in statuses and row.key != spared
+    ]
+    failed = [row for row in ended if row.state["status"] == "failed"]
+    others = [row for row in ended if row.state["status"] != "failed"]
+    for rows, limit in ((failed, MAX_FAILED), (others, MAX_ENDED)):
+        # those that everybody had left go first
+        order = sorted(rows, key=lambda row: (not row.state.get("left"), *_end_time(row)))
+        for row in order[: max(0, len(rows) - limit)]:
+            # within the transaction: once it has ended, the job may be asked for anew
+            shutil.rmtree(Job(row.key).folder, ignore_errors=True)
+            table.delete(row.key)
+    _forget_kept(others)
+
+
+def _forget_kept(ended: Iterable[Row]) -> None:
+    """Delete what has been trained of cancelled jobs, the oldest first, where it is too much."""
+    kept = [row for row in ended if row.state["status"] == CANCELLED and row.state.get("kept")]
+    size = 0
+    for count, row in enumerate(sorted(kept, key=_end_time, reverse=True), 1):
+        job = Job(row.key)
+        size += job.training_size()
+        if count > MAX_KEPT or size > LARGEST_KEPT:
+            # within the transaction: once it has ended, the job may be asked for anew
+            job.delete_training()
+            job.write_state(status=CANCELLED)
+
+
+def forget_unrequested() -> None:
+    """Delete the folders without a job, as of a helper that wrote for one that was forgotten."""
+    requested = {row.key for row in table.all_rows()}
+    with suppress(OSError):  # there is no folder of jobs yet
+        for folder in jobs_folder().iterdir():
+            with suppress(OSError):  # not a folder, or deleted meanwhile
+                if folder.name in requested:
+                    continue
+                age = abs(time.time() - folder.stat().st_mtime)
+                if age <= _UNREQUESTED_AGE:
+                    continue
+                names = {path.name for path in folder.iterdir()}
+                is_of_job = bool(names & _TRAINED_NAMES)
+                if names <= _UNREQUESTED_NAMES or (is_of_job and age > _LOST_AGE):
+                    shutil.rmtree(folder, ignore_errors=True)
+    table.delete_lost_watchers(time.time() - _LOST_AGE)
+
+
+def _end_time(row: Row) -> tuple[bool, float]:
+    """Return a sort key for the time at which a job ended. A time in the future, from before the
+    clock was set back, sorts as long ago."""
+    return row.changed <= time.time() + _UNREQUESTED_AGE, row.changed

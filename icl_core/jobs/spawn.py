@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import environment, queue, scheduler_address, starts
-from icl_core.jobs.environment import Environment
+from icl_core.jobs import folder, queue, starts, table
 from icl_core.jobs.folder import Job, has_room, hold_lock, jobs_folder
-from icl_core.jobs.state import WAITING, JobState
+from icl_core.jobs.table import WAITING, Environment, JobState
 from icl_core.machine import device, folders, limits
 from icl_core.runs import database
 from icl_core.runs.disk import private_folder
@@ -68,7 +67,7 @@ def _wanted_environments(states: Sequence[JobState]) -> list[Environment]:
     environments = [state.environment for state in states if queue.is_ready(state)]
     for state in states:
         environments += _spare_trainings(state) * [state.environment]
-    return list(filter(environment.can_start, environments))
+    return list(filter(table.can_start_worker, environments))
 
 
 def _unmet_environments(states: Sequence[JobState], taken: Sequence[int]) -> list[Environment]:
@@ -78,7 +77,7 @@ def _unmet_environments(states: Sequence[JobState], taken: Sequence[int]) -> lis
     training = {state.pid for state in states if state.status == "running"}
     unmet = _wanted_environments(states)
     for slot in taken:
-        pid, variables = starts.holder(slot) or (0, environment.current())
+        pid, variables = starts.holder(slot) or (0, table.current_environment())
         if pid not in training and variables in unmet:
             unmet.remove(variables)
     return unmet
@@ -110,23 +109,23 @@ def warm() -> None:
         if not os.access(jobs_folder(), os.W_OK) or not has_room():
             return
         if not any(map(_is_taken, range(count))):
-            _start_workers(count, [environment.current()], "--server", str(os.getpid()))
+            _start_workers(count, [table.current_environment()], "--server", str(os.getpid()))
 
 
 def trainings(count: int | None = None) -> int:
     """Return how many trainings can run at once: `count`, or as many as there are workers for."""
-    if scheduler_address.scheduler():
-        return max(1, scheduler_address.read_status().workers)
+    if folder.scheduler():
+        return max(1, folder.read_cluster_status().workers)
     return _slots(count)
 
 
 def where() -> str:
     """Return in words where trainings are done."""
-    return "on the cluster" if scheduler_address.scheduler() else "on this machine"
+    return "on the cluster" if folder.scheduler() else "on this machine"
 
 
 def _slots(count: int | None = None) -> int:
-    if scheduler_address.scheduler():
+    if folder.scheduler():
         return 1
     return count or device.workers()
 
@@ -148,8 +147,8 @@ def _spare_trainings(state: JobState) -> int:
 def slot_lock(slot: int) -> Path:
     """Return the lock that a worker holds as long as it lives. The worker in slot n trains on the
     n-th GPU, if there are several."""
-    if scheduler_address.scheduler():
-        return scheduler_address.lock_path()
+    if folder.scheduler():
+        return folder.scheduler_lock()
     return jobs_folder() / f"slot-{slot}.lock"
 
 
@@ -184,7 +183,7 @@ def _start_worker(count: int, variables: Environment, *options: str) -> int:
     # an installed icl_core is found without help; its folder must not come before Python's own
     repository = None if folders.is_installed() else str(folders.LIBRARY)
     python_path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
-    others = {name: os.environ[name] for name in os.environ if name not in environment.NAMES}
+    others = {name: os.environ[name] for name in os.environ if name not in table.ENVIRONMENT_NAMES}
     with log.open("wb" if is_new else "ab") as output:
         process = subprocess.Popen(
             # -P: a numpy.py in the folder that one stands in must not be imported

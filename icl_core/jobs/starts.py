@@ -21,10 +21,9 @@ from typing import Any
 import psutil
 
 from icl_core.contract.printable import printable
-from icl_core.jobs import environment
-from icl_core.jobs.environment import Environment
-from icl_core.jobs.folder import jobs_folder
-from icl_core.jobs.reading import read_json
+from icl_core.jobs import table
+from icl_core.jobs.folder import jobs_folder, read_json
+from icl_core.jobs.table import Environment
 from icl_core.runs import database
 from icl_core.runs.disk import write_whole
 
@@ -111,7 +110,7 @@ def note_slot(slot: int) -> None:
         holder = {
             "pid": os.getpid(),
             "born": psutil.Process().create_time(),
-            "variables": environment.current(),
+            "variables": table.current_environment(),
         }
         write_whole(_slot_path(slot), json.dumps(holder).encode())
         starts = _read()
@@ -137,7 +136,7 @@ def holder(slot: int) -> tuple[int, Environment] | None:
     record = read_json(_slot_path(slot), _is_holder, "who holds a slot")
     if not record or not living_process(record["pid"], record["born"]):
         return None
-    return record["pid"], environment.of_request(record["variables"])
+    return record["pid"], table.environment_of_request(record["variables"])
 
 
 def failure(starts: Starts) -> str:

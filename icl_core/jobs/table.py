@@ -1,18 +1,102 @@
-"""The table of jobs and that of who watches them: every read and every change of a row.
+"""The jobs as rows of the database: what a job is, whose turn it is, which environment its worker
+must have, and every read and change of a row.
 
-What a row means is said by `folder.Job` for one job and by `queue` for all.
+What a row means is said by `folder.Job` for one job and by `queue` for all. A request carries the
+environment variables of whoever made it, and only a worker with the same ones trains it: its run
+must not depend on whose worker happens to be there.
 """
 
 import json
+import math
+import os
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
-from icl_core.jobs.environment import Environment, of_request
-from icl_core.jobs.state import STATUSES
+from icl_core.machine import device
 from icl_core.runs import database
 from icl_core.runs.header import key_of_record
+
+WAITING = ("queued", "interrupted")
+CANCELLED = "cancelled"
+ENDED = ("done", "failed", CANCELLED)
+LEFT = "left"  # how a job is cancelled of which nobody watches any more; by a visitor: CANCELLED
+STATUSES = (*WAITING, "running", *ENDED)  # as they are written
+
+
+@dataclass(frozen=True)
+class JobState:
+    """Status and progress of a job. What its worker writes has the same names here."""
+
+    key: str
+    experiment: str
+    config: dict[str, Any] = field(hash=False)
+    status: str  # queued, running, interrupted, cancelling, done, failed or cancelled
+    position: int = 0  # in the queue, counted from 1; 0 once it runs
+    step: int = 0
+    total: int = 0
+    phase: str = ""  # the training, or what follows it, with steps of its own if it has any
+    phase_step: int = 0
+    phase_steps: int = 0
+    together: int = 1  # runs that its worker trains as one tensor program
+    spare: int = 0  # trainings of it that another worker could do
+    loss: float = math.nan
+    seconds: float = 0.0  # of training so far
+    seconds_left: float | None = None  # at the pace of its last seconds
+    least_seconds_left: float | None = None  # the same, if it had its cores for itself from now on
+    message: str = ""
+    left: bool = False  # it was cancelled because nobody watched it any more
+    kept: bool = False  # it has ended, and its checkpoint stays for the next request
+    pid: int = 0  # of its worker, while it runs
+    born: float = 0.0  # when that process started: its pid may be another one's by now
+    version: int = 0  # of the experiment, as the requester knows it; 0 is the current one
+    retry_at: float = 0.0  # seconds since 1970 before which no worker may take it
+    # the variables of `environment.NAMES` that its worker must have
+    environment: dict[str, str] = field(default_factory=dict, hash=False)
+    visitor: str = ""  # whose turn it takes; "" is the command line
+    turn: int = 0
+    later: bool = False  # queued behind all jobs that are not
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is done, failed or cancelled."""
+        return self.status in ENDED
+
+
+PLACES = ("ICL_ARTIFACTS", "ICL_PAPERS")  # folders of shipped runs, and of more papers
+COMPUTING = ("ICL_COMPILE", "ICL_PRECISION")  # of a request, also where another machine trains it
+ENVIRONMENT_NAMES = ("ICL_CACHE_LIMIT", "ICL_DEVICE", *COMPUTING, *PLACES)
+
+Environment = dict[str, str]  # those of NAMES that are set, and not to nothing
+
+
+def current_environment() -> Environment:
+    """Return the variables of this process."""
+    return {name: os.environ[name] for name in ENVIRONMENT_NAMES if os.environ.get(name)}
+
+
+def check_environment() -> None:
+    """Raise `BadSetting` if this process names a device or a precision that there is not: the
+    requester is told, and not their worker."""
+    device.is_gpu()
+    device.wanted_precision()
+
+
+def environment_of_request(value: Any) -> Environment:
+    """Return the variables that a stored request carries; what is none of them is left out, as
+    processes are started with these."""
+    if not isinstance(value, Mapping):
+        return {}
+    return {name: value[name] for name in ENVIRONMENT_NAMES if isinstance(value.get(name), str)}
+
+
+def can_start_worker(variables: Environment) -> bool:
+    """Return whether this process may start a worker with these variables: only if it has the same
+    PLACES, as papers are code, and none is run because a file names it."""
+    return all(variables.get(name) == current_environment().get(name) for name in PLACES)
+
 
 _FIELDS = (
     "key, experiment, version, config, environment, asked, visitor, turn, later, "
@@ -187,7 +271,7 @@ def _row(values: tuple) -> Row | None:
             "experiment": columns["experiment"],
             "version": columns["version"],
             "config": json.loads(columns["config"]),
-            "environment": of_request(json.loads(columns["environment"])),
+            "environment": environment_of_request(json.loads(columns["environment"])),
             "asked": columns["asked"],
             "visitor": columns["visitor"],
             "turn": columns["turn"],
@@ -198,12 +282,42 @@ def _row(values: tuple) -> Row | None:
             return None
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    return Row(key, request, _state(columns["status"], columns["progress"]), columns["changed"])
+    return Row(
+        key, request, _state_of_columns(columns["status"], columns["progress"]), columns["changed"]
+    )
 
 
-def _state(status: str, progress: str) -> dict[str, Any]:
+def _state_of_columns(status: str, progress: str) -> dict[str, Any]:
     """Return a state; one that cannot be read is that of a job that waits."""
     with suppress(ValueError, TypeError, RecursionError):
         if status in STATUSES:
             return {**json.loads(progress), "status": status}
     return {"status": "queued"}
+
+
+class Job(Protocol):
+    """The fields of a `JobState` that decide about turns."""
+
+    @property
+    def visitor(self) -> str: ...
+    @property
+    def turn(self) -> int: ...
+    @property
+    def later(self) -> bool: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def ended(self) -> bool: ...
+
+
+def next_turn(visitor: str, later: bool, jobs: Iterable[Job]) -> int:
+    """Return the turn of a job that `visitor` requests now."""
+    competing = [job for job in jobs if not job.ended and job.later == later]
+    served = [job.turn for job in competing if job.status not in WAITING]
+    current = max(served) if served else min((job.turn for job in competing), default=1)
+    return max(current, *(job.turn + 1 for job in competing if job.visitor == visitor), 1)
+
+
+def count_jobs(visitor: str, jobs: Sequence[Job]) -> int:
+    """Return how many jobs of this visitor wait or train."""
+    return sum(job.visitor == visitor and not job.ended for job in jobs)

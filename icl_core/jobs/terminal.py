@@ -15,9 +15,10 @@ from typing import Any
 from tqdm import tqdm
 
 from icl_core.contract.printable import printable_lines
-from icl_core.jobs import queue, scheduler_address, spawn
+from icl_core.jobs import folder, queue, spawn
+from icl_core.jobs.faults import Failed
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.state import CANCELLED, WAITING, Failed
+from icl_core.jobs.table import CANCELLED, WAITING
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -112,7 +113,7 @@ def print_obstacle(states: list[queue.JobState], printed: set[str]) -> None:
     """Print what keeps a job waiting, such as a full disk, and which machines are refused, without
     the messages in `printed`, to which the new ones are added. Prints also if no bar is drawn."""
     waits = {state.message for state in states if state.status in WAITING and state.message}
-    for message in sorted({*waits, *scheduler_address.read_status().refused} - printed):
+    for message in sorted({*waits, *folder.read_cluster_status().refused} - printed):
         tqdm.write(printable_lines(message), file=sys.stderr)
         printed.add(message)
 

@@ -2,27 +2,45 @@
 
 SIGTERM and Ctrl-C write a checkpoint; after SIGKILL there is one from some seconds before. The next
 worker continues from it. Called by `icl_core.cluster.dispatcher.work`.
+
+Waiting jobs of one experiment and of equal shape, the runs of a sweep, are trained as one tensor
+program (`train_together`). Each has its own lock, state, checkpoint and run, and ends by itself:
+one that is cancelled, fails or cannot be saved does not disturb the others. Their checkpoints are
+those that they would have alone.
 """
 
+import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import psutil
 
 from icl_core import registry
-from icl_core.jobs import admission, environment, forget, queue, spawn, starts, table
-from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
-from icl_core.jobs.code_version import SourceWatch
+from icl_core.contract.experiment import Tensors
+from icl_core.contract.settings_io import from_stored
+from icl_core.jobs import queue, spawn, starts, table
 from icl_core.jobs.estimate import know_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, has_room, hold_lock, is_put_off
 from icl_core.jobs.phase_helper import assist
-from icl_core.jobs.state import ENDED, WAITING
-from icl_core.jobs.train import train_job
-from icl_core.machine import device, late_imports, limits
+from icl_core.jobs.table import ENDED, WAITING
+from icl_core.jobs.train import (
+    BegunJob,
+    SourceWatch,
+    State,
+    begin_job,
+    finish_job,
+    run_and_record,
+    train_job,
+)
+from icl_core.machine import device, late_imports, limits, malloc
 from icl_core.runs import database
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -87,7 +105,7 @@ def _must_leave(slots: int) -> bool:
     """Return whether this worker must end for one with the environment variables of a job that
     waits: there is no other job, or that one is the first, no slot is free, and this worker can
     start the other one. A job of experiments that are unknown here is such a job, too."""
-    own = environment.current()
+    own = table.current_environment()
     waiting = [
         state.environment
         for state in queue.states()
@@ -98,7 +116,7 @@ def _must_leave(slots: int) -> bool:
     if own not in waiting:
         return bool(waiting) and spawn.are_all_taken(slots)
     is_first = waiting[0] == own
-    return not is_first and environment.can_start(waiting[0]) and spawn.are_all_taken(slots)
+    return not is_first and table.can_start_worker(waiting[0]) and spawn.are_all_taken(slots)
 
 
 def _prepare(server: int | None) -> Callable[[], bool]:
@@ -161,8 +179,8 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
         first = None
         # One transaction: two workers that looked at once would both find memory.
         with suppress(OSError), database.transaction():  # on a full disk the job waits
-            if not admission.fits(state.key):
-                admission.write_memory_wait(state)
+            if not queue.fits_memory(state.key):
+                queue.write_memory_wait(state)
                 return 0
             first = take_job(state.key)
         if first is None:
@@ -187,7 +205,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
 
 def _is_ready_here(state: queue.JobState) -> bool:
     """Return whether this worker may take the job now: it has the variables of the request."""
-    return queue.is_ready(state) and state.environment == environment.current()
+    return queue.is_ready(state) and state.environment == table.current_environment()
 
 
 def _release_memory() -> None:
@@ -202,7 +220,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
     def is_needed() -> bool:
         return any(map(queue.is_ready, queue.states()))
 
-    variables = environment.current()
+    variables = table.current_environment()
 
     running = [
         state
@@ -210,7 +228,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
         if state.status == "running"
         and state.spare
         and state.environment == variables
-        and admission.fits(state.key)
+        and queue.fits_memory(state.key)
     ]
     return any(assist(Job(state.key), stopped, is_needed) for state in running)
 
@@ -218,5 +236,151 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 def forget_old() -> None:
     """Delete all but the latest jobs that have ended."""
     with suppress(OSError), database.transaction():  # the next worker does it
-        forget.forget_ended(ENDED)
-        forget.forget_unrequested()
+        queue.forget_ended(ENDED)
+        queue.forget_unrequested()
+
+
+@dataclass(frozen=True, eq=False)
+class HeldJob:
+    """A job whose lock this worker holds until `lock` is closed."""
+
+    job: Job
+    has_lease: Callable[[], bool]
+    lock: ExitStack
+
+
+def take_job(key: str) -> HeldJob | None:
+    """Take the lock of a job; return None if it is not due or another worker has it."""
+    lock = ExitStack()
+    job = Job(key)
+    has_lease = lock.enter_context(hold_lock(job.folder / "lock"))
+    if has_lease and job.is_due():
+        return HeldJob(job, has_lease, lock)
+    lock.close()
+    return None
+
+
+def batch_with(first: HeldJob, slots: int) -> list[HeldJob]:
+    """Take the jobs that are trained together with `first`: waiting runs of sweeps that have its
+    shape.
+
+    They are at most this worker's share of what waits; the rest is for the idle workers of the
+    `slots`, as far as there are idle cores for them: on a busy machine two programs of ten runs
+    take longer than one of twenty. A run that was requested alone is never batched: nobody waits
+    for others' runs.
+    """
+    from icl_core.machine import device  # imports torch
+
+    states = queue.states()
+    variables = table.current_environment()
+    waiting = [
+        state
+        for state in states
+        if state.key != first.job.key and queue.is_ready(state) and state.environment == variables
+    ]
+    shape, most = _shape(first.job)
+    keys: list[str] = []
+    if most > 1:
+        keys = [state.key for state in waiting if _shape(Job(state.key))[0] == shape]
+    busy = len({state.pid for state in states if state.status == "running"})
+    workers = max(1, min(slots - busy, device.idle_cores()))
+    share = math.ceil((1 + len(waiting)) / workers)
+    batch: list[HeldJob] = []
+    for key in keys:
+        if len(batch) + 1 >= min(most, share):
+            break
+        try:
+            with database.transaction():  # two workers that looked at once would both find memory
+                if not queue.fits_memory(key):
+                    break  # nor do the others, which are of the same shape
+                if held := take_job(key):
+                    batch.append(held)
+        except OSError:
+            break
+    return batch
+
+
+def _shape(job: Job) -> tuple[Any, int]:
+    """Return what jobs of one batch must have in common, and how many go into a batch. (None, 1) is
+    a job that is trained alone: a single run, or one at which a worker has died."""
+    alone = None, 1
+    request = job.request() or {}
+    if not request.get("later") or job.state().get("deaths", 0):
+        return alone
+    try:
+        experiment = registry.experiment(request["experiment"])
+        config = from_stored(experiment.config, request["config"])
+    except Exception:  # it fails with a message when it is trained
+        return alone
+    batching = experiment.batching
+    if not batching:
+        return alone
+    return (request["experiment"], batching.alike(config)), batching.most(config)
+
+
+@malloc.bounded_heap()
+def train_together(jobs: Sequence[HeldJob], stopped: Callable[[], bool]) -> None:
+    """Train jobs of one shape from their requests to their ends; the lock of each is released when
+    it ends."""
+    from icl_core.training.batched import Differs  # imports torch
+
+    begun_jobs: dict[int, BegunJob] = {}
+    for index, held in enumerate(jobs):
+        begin = partial(_begin, begun_jobs, index, held, stopped)
+        run_and_record(held.job, held.has_lease, begin)
+        if index not in begun_jobs:
+            held.lock.close()
+    for begun in begun_jobs.values():
+        begun.progress.together = len(begun_jobs)
+    remaining = dict(begun_jobs)
+    try:
+        for index, result in _results(begun_jobs):
+            held = jobs[index]
+            if isinstance(result, Differs):  # it is trained alone below, from the start
+                held.job.checkpoint.unlink(missing_ok=True)
+                continue
+            run_and_record(held.job, held.has_lease, partial(_end, begun_jobs[index], result))
+            # at once, not after the last job: it may be requested again
+            remaining.pop(index).progress.shared.release()
+            held.lock.close()
+    except Exception:  # a fault of the program does not fail its jobs: each is trained alone
+        traceback.print_exc()
+    for index, begun in remaining.items():
+        held = jobs[index]
+        begun.progress.shared.release()
+        run_and_record(held.job, held.has_lease, partial(_interrupted_state, held.job))
+        train_job(held.job, stopped, held.has_lease)
+        held.lock.close()
+
+
+def _begin(
+    begun_jobs: dict[int, BegunJob], index: int, held: HeldJob, stopped: Callable[[], bool]
+) -> State | None:
+    """Prepare the training of one job, and add it to `begun_jobs` under its index."""
+    begun = begin_job(held.job, stopped, held.has_lease)
+    if begun is None:
+        return {"status": "done"}
+    begun_jobs[index] = begun
+    return None
+
+
+def _results(begun_jobs: dict[int, BegunJob]) -> Iterable[tuple[int, Tensors | Exception]]:
+    """Train the jobs as one program; yield the index of each, as it ends, with its tensors or the
+    exception that ended it."""
+    indices = list(begun_jobs)
+    jobs = list(begun_jobs.values())
+    if not jobs or jobs[0].experiment.batching is None:
+        return
+    run = jobs[0].experiment.batching.run
+    for position, result in run([job.config for job in jobs], [job.progress for job in jobs]):
+        yield indices[position], result
+
+
+def _end(begun: BegunJob, result: Tensors | Exception) -> State | None:
+    if isinstance(result, Exception):
+        raise result
+    return finish_job(begun, result)
+
+
+def _interrupted_state(job: Job) -> State:
+    return {**job.state(), "status": "interrupted"}

@@ -12,9 +12,9 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.jobs import preconditions, queue, turns
+from icl_core.jobs import queue, table
 from icl_core.jobs.estimate import estimates
-from icl_core.jobs.state import CANCELLED, WAITING
+from icl_core.jobs.table import CANCELLED, WAITING
 from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
@@ -108,9 +108,9 @@ class Sweep:
             if key and outcome.status == MISSING
         ]
         if missing:
-            preconditions.check()
+            queue.check_preconditions()
         if visitor:
-            limits.check_queued(turns.count_jobs(visitor, queue.states()), len(missing))
+            limits.check_queued(table.count_jobs(visitor, queue.states()), len(missing))
         for key, cell in missing:
             try:
                 queue.submit(self.grid.experiment, cell.config, later=True, visitor=visitor)

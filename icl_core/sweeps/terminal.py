@@ -8,8 +8,8 @@ from typing import Any
 from tqdm import tqdm
 
 from icl_core.jobs import spawn
+from icl_core.jobs.faults import Failed
 from icl_core.jobs.folder import write_problem
-from icl_core.jobs.state import Failed
 from icl_core.jobs.terminal import INTERRUPTED, interruptible, print_obstacle
 from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Outcome, Sweep, SweepStatus
 

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.findings.claim_rows import ClaimRow
-from icl_core.jobs import preconditions, queue, spawn
+from icl_core.jobs import queue, spawn
 from icl_core.machine import folders, limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder, write_whole
@@ -50,7 +50,7 @@ def start(row: ClaimRow, visitor: str) -> None:
     has no run, or its runs take longer than visitors may ask for; `OSError` if no process can be
     started.
     """
-    preconditions.check()
+    queue.check_preconditions()
     if reason := verify.refusal(row):
         raise BadSetting(reason)
     limits.check_length(verify.estimated_seconds(row))

@@ -26,7 +26,7 @@ from unittest.mock import patch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from icl_core import registry
-from icl_core.jobs import batched_jobs, queue, worker
+from icl_core.jobs import queue, worker
 from icl_core.machine import device
 from icl_core.runs import store
 from tests.recorder import Interrupted, Recorder
@@ -133,7 +133,7 @@ def _made(name: str, company: int, count: int) -> float:
         start, made = time.process_time(), 0
         with ExitStack() as stack:
             if company == 1:
-                stack.enter_context(patch.object(batched_jobs, "_shape", lambda job: (None, 1)))
+                stack.enter_context(patch.object(worker, "_shape", lambda job: (None, 1)))
             while taken := worker.work(once=True, slots=1):
                 made += taken
         assert made == count, f"{made} of {count} runs were made"

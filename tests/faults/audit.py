@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from icl_core.jobs import queue
-from icl_core.jobs.state import WAITING
+from icl_core.jobs.table import WAITING
 from icl_core.runs import store
 from pages.ui.controls import training
 from tests.faults.bed import Bed, Wrong, key, submit

@@ -19,7 +19,7 @@ from random import Random
 from typing import Any
 
 from icl_core import registry
-from icl_core.jobs import code_version, estimate, job_progress, queue, spawn, table, train, worker
+from icl_core.jobs import estimate, job_progress, queue, spawn, table, train, worker
 from icl_core.machine import device
 from icl_core.runs import store
 from tests.house import TOY
@@ -62,7 +62,7 @@ def prepare() -> None:
     job_progress.FIRST_WRITE = job_progress.WRITE = 0.01
     job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
-    code_version.source_mtimes = dict  # nobody changes the code meanwhile
+    train.source_mtimes = dict  # nobody changes the code meanwhile
     spawn._start_workers = lambda *given: None  # a worker is begun by the case itself
     # or every process would copy all pages of this one when it looks for garbage
     device.keep_imports()

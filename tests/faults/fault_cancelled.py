@@ -1,7 +1,7 @@
 """Jobs that are cancelled at every stage, or left, or asked for again at the same moment."""
 
 from icl_core.jobs import queue
-from icl_core.jobs.state import CANCELLED, LEFT
+from icl_core.jobs.table import CANCELLED, LEFT
 from icl_core.runs import store
 from tests.faults.audit import finish
 from tests.faults.bed import ASKED, FINISHED, Bed, Wrong, key, submit

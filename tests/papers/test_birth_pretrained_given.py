@@ -27,7 +27,7 @@ from icl_core.cli import main  # noqa: E402
 from icl_core.contract.experiment import Run  # noqa: E402
 from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402
-from icl_core.jobs import queue, state  # noqa: E402
+from icl_core.jobs import queue, table  # noqa: E402
 from icl_core.machine import device  # noqa: E402
 from icl_core.papers.birth import weights_file  # noqa: E402
 from icl_core.papers.birth.pretrained import given, recall  # noqa: E402
@@ -197,7 +197,7 @@ def test_a_file_that_a_job_waits_for_stays(own_house, tmp_path):
             assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests)
             queue.cancel(key)
     assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests[2:])
-    assert documents.ENDED == state.ENDED
+    assert documents.ENDED == table.ENDED
 
 
 class Bomb:

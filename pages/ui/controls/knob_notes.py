@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.knobs import Knob
-from icl_core.jobs import move_cost
+from icl_core.jobs import estimate
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
 from pages.ui.controls import auto_train, widgets
@@ -29,7 +29,7 @@ def costs(setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]
         value = setting.chosen[field]
         values = widgets.stops_of(knob, [value, base, *stops])
         moves[field] = _moves(knob, values, value)
-    seconds = move_cost.seconds_of_moves(setting.id, setting.config, moves)
+    seconds = estimate.seconds_of_moves(setting.id, setting.config, moves)
     if not all(moves.values()):
         typed = estimate_seconds(setting.id, setting.config)
         seconds |= {field: typed for field in shown if not moves[field]}

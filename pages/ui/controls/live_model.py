@@ -6,7 +6,7 @@ import time
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.jobs import previews
+from icl_core.jobs import job_progress
 
 OLD = 3.0  # seconds; an older preview says its age
 _LAST = "last preview"
@@ -14,7 +14,7 @@ _LAST = "last preview"
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _read(key: str, stamp: int) -> Run | None:
-    return previews.read_preview(key)
+    return job_progress.read_preview(key)
 
 
 def latest(key: str) -> Run | None:
@@ -23,7 +23,7 @@ def latest(key: str) -> Run | None:
     The last one stays for this visitor until the page shows the finished run, whose worker has
     deleted it.
     """
-    stamp = previews.stamp(key)
+    stamp = job_progress.preview_stamp(key)
     run = _read(key, stamp) if stamp else None
     if run is not None:
         st.session_state[_LAST] = key, run
@@ -42,7 +42,7 @@ def where(key: str, now: float | None = None) -> str:
         return ""
     step = run.snapshot_steps[-1]
     total = getattr(run.config, "steps", run.info["total"])
-    stamp = previews.stamp(key)
+    stamp = job_progress.preview_stamp(key)
     age = (time.time() if now is None else now) - stamp / 1e9
     seen = f", seen {age:.0f} s ago" if stamp and age > OLD else ""
     return f"step {step:,} of {total:,}{seen}"

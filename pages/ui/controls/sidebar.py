@@ -8,7 +8,7 @@ import streamlit as st
 
 from icl_core.contract import knobs
 from icl_core.contract.knobs import Knob
-from icl_core.jobs import move_cost
+from icl_core.jobs import estimate
 from pages.ui.controls import knob_notes, settings_line, widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
@@ -56,7 +56,7 @@ def main_knobs(setting: Setting) -> None:
     fields = [
         field for field in knobs.main_knobs(setting.experiment.config) if has_effect(setting, field)
     ]
-    ready = {} if setting.refused else move_cost.ready_values(setting.id, setting.config)
+    ready = {} if setting.refused else estimate.ready_values(setting.id, setting.config)
     shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
     costs = {} if setting.refused else knob_notes.costs(setting, shown)
     with st.container(key="main-knobs", gap="xxsmall"):

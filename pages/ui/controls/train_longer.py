@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.jobs import warm_start
+from icl_core.contract.experiment import LENGTH
+from icl_core.jobs import phase_helper
 from icl_core.jobs.estimate import estimates
 from icl_core.machine import limits
 from pages.ui.controls import training
@@ -16,16 +17,16 @@ from pages.ui.look import formats
 def offer(setting: Setting) -> None:
     """Draw a button for each longer training of the setting; nothing if the setting has no
     steps."""
-    configs = warm_start.longer(setting.id, setting.config)
+    configs = setting.experiment.longer(setting.config)
     if not configs or limits.read_only():
         return
-    has_end = warm_start.has_end(setting.id, setting.config)
-    steps = getattr(setting.config, warm_start.FIELD)
+    has_end = phase_helper.has_end(setting.id, setting.config)
+    steps = getattr(setting.config, LENGTH)
     with st.popover("Continue training", help="Some claims need a longer training to be decided"):
         st.caption(_start_text(setting, has_end, steps))
         seconds_of_all = estimates(setting.id, configs, alone=True)
         for config, seconds in zip(configs, seconds_of_all, strict=True):
-            longer_steps = getattr(config, warm_start.FIELD)
+            longer_steps = getattr(config, LENGTH)
             share = 1 - steps / longer_steps if has_end else 1.0  # of the steps still to train
             time = formats.duration(None if seconds is None else seconds * share)
             reason = training.too_long(seconds)
@@ -53,8 +54,8 @@ def _start_text(setting: Setting, has_end: bool, steps: int) -> str:
 def _train(setting: Setting, config: Any) -> None:
     """Make the longer training the page's setting and submit it."""
     address.write(
-        warm_start.FIELD,
-        getattr(config, warm_start.FIELD),
-        getattr(setting.preset.config, warm_start.FIELD),
+        LENGTH,
+        getattr(config, LENGTH),
+        getattr(setting.preset.config, LENGTH),
     )
     training.submit(setting.id, config)
