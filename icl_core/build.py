@@ -15,16 +15,16 @@ from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.run import Tensors, thinned
 from icl_core.contract.suggestion import did_you_mean
-from icl_core.findings import findings, gallery
-from icl_core.findings.findings import Finding
-from icl_core.jobs import estimate, preset_timing, queue
+from icl_core.evidence import measurements
+from icl_core.evidence.measurements import Finding
+from icl_core.jobs import estimate, queue
 from icl_core.jobs.faults import Failed
 from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
-from icl_core.machine.pace import Pace, measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header
+from icl_core.share import gallery
 from icl_core.sweeps import atlas
 
 LARGE = 2**20  # bytes of snapshots
@@ -79,43 +79,15 @@ def build_runs(
         except Exception as problem:  # an experiment's metrics may fail in any way: ship the others
             problems.append(f"{run}: {type(problem).__name__}: {problem}")
         else:
-            measured += findings.of_run(header)
+            measured += measurements.of_run(header)
     _prune(ids, wanted)
     _share_tensors(ids)
     if presets is None:
         for experiment_id in ids:
             problems += _build_atlas(experiment_id, workers)
-            measured += findings.of_atlas(experiment_id, store.default())
+            measured += measurements.of_atlas(experiment_id, store.default())
         problems += gallery.write(ids)
     return measured, problems
-
-
-def time_presets(ids: list[str], presets: list[str] | None) -> None:
-    """Measure anew how long presets take, and write it for the estimates.
-
-    `ids` are experiments, all if the list is empty; `presets` are names, all if it is None. Raises
-    `BadSetting` for an unknown experiment or preset, and `Failed` if artifacts/ cannot be written.
-    """
-    check_writable()
-    known = {name: registry.experiment(name).presets for name in ids or registry.experiment_ids()}
-    names = [preset.name for group in known.values() for preset in group]
-    for name in presets or ():
-        if name not in names:
-            hint = did_you_mean(name, names)
-            raise BadSetting(f"--preset must name a preset, got {name!r:.80}{hint}")
-    before = estimate.load_preset_seconds()
-    here = measure_pace()
-    measured: dict[str, dict[str, float]] = {}
-    for experiment_id, group in known.items():
-        for preset in group:
-            if presets is not None and preset.name not in presets:
-                continue
-            seconds = preset_timing.time_run(registry.experiment(experiment_id), preset.config)
-            measured.setdefault(experiment_id, {})[preset.name] = seconds
-            # The least pace is that of the machine while nothing else ran.
-            here = Pace(*map(min, here, measure_pace()))
-            preset_timing.write_seconds(measured, here, before)
-            print(f"{experiment_id} ({preset.name}): {seconds:.3g} s", file=sys.stderr)
 
 
 def check_writable() -> None:
@@ -210,17 +182,21 @@ def _ship(wanted: WantedRun) -> Header:
     run = runs.load(header) if header else None
     if header is None or run is None:
         raise Damaged(f"expected the run {wanted.key}, got none that can be read")
-    records = findings.measure(registry.experiment(wanted.experiment), run)
+    records = measurements.measure(registry.experiment(wanted.experiment), run)
     info = {**header.info, "metrics": records, "presets": wanted.presets}
     info.pop("message", None)  # it said that the metrics failed
     if (
         header.origin == "shipped"
         and header.info.get("presets") == wanted.presets
-        and findings.records_agree(header.info.get("metrics", ()), records)
+        and measurements.records_agree(header.info.get("metrics", ()), records)
     ):
         return header
     shipped = runs.ship(wanted.experiment, wanted.config, _lean(wanted, run.tensors), info)
     if header.origin == "local":
+        if header.info["device"].startswith("CPU") and "together" not in header.info:
+            estimate.note_preset_seconds(
+                wanted.experiment, wanted.config, header.info["seconds"], wanted.presets
+            )
         runs.delete(header)
     return shipped
 

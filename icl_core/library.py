@@ -23,21 +23,22 @@ from icl_core.contract import settings_io
 from icl_core.contract.experiment import CannotDraw as CannotDraw
 from icl_core.contract.experiment import Experiment
 from icl_core.contract.knobs import BadSetting, unknown_name, values
-from icl_core.findings import findings, stage_page
-from icl_core.findings.opened import OpenedRun
-from icl_core.findings.opened import open_run as open_run
+from icl_core.evidence import measurements
 from icl_core.jobs.faults import Failed
 from icl_core.jobs.terminal import train_or_load
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.header import Header
+from icl_core.share import stage_page
+from icl_core.share.opened import OpenedRun
+from icl_core.share.opened import open_run as open_run
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import Sweep
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from icl_core.findings.stage_widget import StageWidget
+    from icl_core.share.stage_widget import StageWidget
 
 
 def run(experiment_id: str, preset: str | None = None, **settings: Any) -> "LibraryRun":
@@ -187,7 +188,7 @@ class LibraryRun(OpenedRun):
         names = ("label", "value", "error", "relation", "bound", "tolerance", "verdict", "kind")
         rows = {
             row["claim"]: {name: row[name] for name in (*names, "quote", "source")}
-            for row in (finding.row() for finding in findings.of_run(self.header))
+            for row in (finding.row() for finding in measurements.of_run(self.header))
             if row["value"] is not None
         }
         columns = [*names, "quote", "source"]
@@ -235,7 +236,7 @@ class LibraryRun(OpenedRun):
         """
         if find_spec("anywidget") is None:
             raise BadSetting("a widget needs the package anywidget: pip install anywidget")
-        from icl_core.findings.stage_widget import StageWidget
+        from icl_core.share.stage_widget import StageWidget
 
         return StageWidget(self.header.experiment, self.run, self.view())
 
@@ -253,7 +254,7 @@ class LibraryRun(OpenedRun):
 
         Raises `BadSetting` for an experiment whose models cannot be exported.
         """
-        from icl_core.findings import organism
+        from icl_core.share import organism
 
         return organism.write(self.header.experiment, self.run, Path(folder))
 

@@ -11,7 +11,7 @@ from house import TOY, house
 from icl_core import registry
 from icl_core.cli import main
 from icl_core.contract.experiment import Atlas, Claim, Metric
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import queue, spawn, worker
 from icl_core.runs import atlas as files
 from icl_core.runs import store
@@ -124,10 +124,10 @@ def test_a_sweep_takes_the_runs_of_the_atlas(built):
 
 def test_what_is_measured_over_all_runs_is_among_the_findings(built):
     (found,) = [
-        each for each in findings.of_experiment(TOY, built) if each.metric.claim.id == "toy.map"
+        each for each in measurements.of_experiment(TOY, built) if each.metric.claim.id == "toy.map"
     ]
     assert (found.metric.value, found.verdict) == (4.0, "found here")
-    assert findings.counts(built)["toy"]["ours"] == {"found here": 1}
+    assert measurements.counts(built)["toy"]["ours"] == {"found here": 1}
 
 
 def test_an_experiment_without_an_atlas_loses_the_file(built, monkeypatch):

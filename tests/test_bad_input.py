@@ -21,14 +21,13 @@ from icl_core import build, cli, registry
 from icl_core.cluster import dispatcher
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
-from icl_core.jobs import queue, terminal
+from icl_core.jobs import terminal
 from icl_core.jobs.faults import Failed
-from icl_core.jobs.folder import Job
 from icl_core.machine import device, limits
 from icl_core.papers.birth.pretrained import sources
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
-from icl_core.runs import database, documents, store
+from icl_core.runs import documents, store
 from pages.ui.look.escape import escape_markdown
 
 CONFIG = registry.experiment(TOY).config
@@ -241,27 +240,6 @@ REQUEST = st.fixed_dictionaries(
         ("experiment", "version", "config", "asked", "visitor", "turn", "later"), JSON
     ),
 )
-
-
-@tries(60)
-@given(
-    request=REQUEST | JSON,
-    state=st.dictionaries(st.sampled_from(["status", "step", "message", "loss"]), JSON) | JSON,
-)
-def test_any_file_that_an_earlier_version_has_left_of_a_job_is_taken_over_or_left_out(
-    request, state
-):
-    database.path().unlink(missing_ok=True)
-    base = {"experiment": TOY, "version": 1, "config": {}, "asked": 1}
-    folder = Job("0" * 20).folder
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "request.json").write_text(
-        json.dumps({**base, **request} if isinstance(request, dict) else request)
-    )
-    (folder / "state.json").write_text(json.dumps(state))
-    for known in queue.states():
-        assert known.key == "0" * 20 and isinstance(known.message, str)
-        assert queue.partial_curves(known.key) is None
 
 
 READERS = {

@@ -15,7 +15,7 @@ from recorder import Recorder
 
 from icl_core import build, registry
 from icl_core.cli import main
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import queue, terminal
 
 FAST = ["--set", "steps=20", "d=3"]
@@ -186,7 +186,7 @@ def test_a_finding_is_kept_by_id_and_value_and_its_words_stand_in_the_experiment
     }
     experiment = registry.experiment(TOY)
     expected = experiment.metrics(runs.load(header))[0]
-    (finding, _) = findings.of_run(header)
+    (finding, _) = measurements.of_run(header)
     assert finding.metric == expected and finding.verdict == expected.verdict(
         runs.load(header).config
     )
@@ -197,8 +197,8 @@ def test_metrics_measure_declared_claims_only(runs, changed):
     run = runs.load(runs.headers(TOY)[0])
     changed(claims=registry.experiment(TOY).claims[:1])
     with pytest.raises(KeyError, match=r"toy\.exact"):
-        findings.measure(registry.experiment(TOY), run)
-    assert [finding.metric.claim.id for finding in findings.of_run(runs.headers(TOY)[0])] == [
+        measurements.measure(registry.experiment(TOY), run)
+    assert [finding.metric.claim.id for finding in measurements.of_run(runs.headers(TOY)[0])] == [
         "toy.recovered"
     ]
 
@@ -216,12 +216,13 @@ def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, cha
     )
     assert main(["build", TOY]) == 0 and main(["run", TOY, "--set", "d=8", "steps=10"]) == 0
     found = {
-        each.first.metric.claim.id: each for each in findings.summaries(findings.collect(runs))
+        each.first.metric.claim.id: each
+        for each in measurements.summaries(measurements.collect(runs))
     }
     assert found["toy.recovered"].verdict == "reproduced"
     assert [finding.presets for finding in found["toy.recovered"].here] == [("classroom",)]
     assert [finding.presets for finding in found["toy.recovered"].elsewhere] == [("paper",)]
-    assert findings.counts(runs)["toy"] == {"paper": {"reproduced": 1}, "theory": {"fails": 1}}
+    assert measurements.counts(runs)["toy"] == {"paper": {"reproduced": 1}, "theory": {"fails": 1}}
 
 
 def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, changed):
@@ -240,7 +241,9 @@ def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, cha
         and main(["run", TOY, "--set", "d=3"]) == 0
     )
     (found,) = [
-        each for each in findings.summaries(findings.collect(runs)) if each.here and each.elsewhere
+        each
+        for each in measurements.summaries(measurements.collect(runs))
+        if each.here and each.elsewhere
     ]
     assert found.verdict == "reproduced" and found.here[0].header.origin == "local"
 
@@ -248,8 +251,10 @@ def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, cha
 def test_a_run_whose_settings_are_out_of_range_has_no_findings(runs):
     main(["run", TOY, *FAST])
     (header,) = runs.headers(TOY)
-    assert findings.of_run(header)
-    assert findings.of_run(dataclasses.replace(header, config={**header.config, "d": 10**6})) == []
+    assert measurements.of_run(header)
+    assert (
+        measurements.of_run(dataclasses.replace(header, config={**header.config, "d": 10**6})) == []
+    )
 
 
 def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):

@@ -254,7 +254,7 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
         "icl_core.jobs.terminal.train_or_load",
         lambda *_: chosen.append(folder.scheduler()),
     )
-    monkeypatch.setattr("icl_core.findings.findings.of_run", lambda header: [])
+    monkeypatch.setattr("icl_core.evidence.measurements.of_run", lambda header: [])
     monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]

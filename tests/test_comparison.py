@@ -9,12 +9,7 @@ import pytest
 from test_links import at, clock_data, opened, titles
 
 from icl_core import registry
-from icl_core.contract import knobs
-from icl_core.contract.experiment import CannotDraw
-from icl_core.contract.knobs import BadSetting
-from icl_core.figures import small_map
-from icl_core.figures.stage_seat import KEY
-from icl_core.findings.comparison import (
+from icl_core.comparison import (
     chosen_runs,
     common_clock,
     films,
@@ -23,8 +18,13 @@ from icl_core.findings.comparison import (
     overlaid_curves,
     setting_rows,
 )
-from icl_core.findings.comparison.common_clock import aligned, thinned
-from icl_core.findings.comparison.films import Compared
+from icl_core.comparison.common_clock import aligned, thinned
+from icl_core.comparison.films import Compared
+from icl_core.contract import knobs
+from icl_core.contract.experiment import CannotDraw
+from icl_core.contract.knobs import BadSetting
+from icl_core.figures import small_map
+from icl_core.figures.stage_seat import KEY
 from icl_core.runs import store
 from icl_core.runs.header import typed_config
 from icl_core.statistics.difference import error_of_difference, is_certain

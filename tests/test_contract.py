@@ -17,8 +17,8 @@ from icl_core import build, registry  # noqa: E402
 from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
 from icl_core.contract.knobs import BadSetting, knobs_of, main_knobs, values  # noqa: E402
 from icl_core.contract.seeds import HELD  # noqa: E402
+from icl_core.evidence import measurements  # noqa: E402
 from icl_core.figures.frames import clock_frames  # noqa: E402
-from icl_core.findings import findings  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 from icl_core.sweeps import atlas  # noqa: E402
 from tests.drawn import checked  # noqa: E402
@@ -189,7 +189,7 @@ def _kinds_of(experiment, run):
 
 def _check_metrics(experiment, run):
     """The metrics in the run's file are what the experiment measures today."""
-    measured = {record["claim"]: record for record in findings.measure(experiment, run)}
+    measured = {record["claim"]: record for record in measurements.measure(experiment, run)}
     stored = {record["claim"]: record for record in run.info["metrics"]}
     assert stored.keys() == measured.keys(), run.config
     for claim, record in measured.items():
@@ -370,7 +370,7 @@ def test_runs_of_an_atlas_draw_on_the_stage_and_measure_what_the_whole_ones_did(
                 if drawing.place == STAGE and drawing.applies(run.config):
                     assert drawing.draw(run, view).title
         kept = {record["claim"]: record["value"] for record in run.info["metrics"]}
-        for record in findings.measure(experiment, run):
+        for record in measurements.measure(experiment, run):
             assert kept[record["claim"]] == pytest.approx(record["value"], rel=0.01, abs=0.01), (
                 record["claim"]
             )

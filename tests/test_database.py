@@ -2,10 +2,8 @@
 is said in a sentence."""
 
 import hashlib
-import json
 import multiprocessing
 import os
-import re
 import signal
 import sqlite3
 import subprocess
@@ -21,8 +19,8 @@ from house import ROOT, TOY, change, house, others_may_change, wait_for
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, table
-from icl_core.jobs.folder import Job, jobs_folder
-from icl_core.runs import database, disk, owners, store, tables
+from icl_core.jobs.folder import Job
+from icl_core.runs import database, disk, owners, tables
 
 TAKERS = 4
 JOBS = 60
@@ -156,7 +154,7 @@ def test_a_damaged_one_is_set_aside_with_a_sentence_and_all_goes_on(runs, damage
     assert queue.submit(TOY, config()) == key and queue.state(key).status == "queued"
     assert owners.owners_of(key) == {""}
     (message,) = runs.messages()
-    assert "was damaged and set aside as" in message
+    assert "was damaged, or of an older version, and set aside as" in message
     assert len([path for path in (runs.local / "aside").iterdir() if path.suffix == ".db"]) == 1
 
 
@@ -238,38 +236,6 @@ def test_a_link_in_its_place_is_not_followed(runs, tmp_path):
     assert queue.states() == [] and outside.read_bytes() == before
 
 
-def of_earlier_version(key: str, request: dict, **state) -> None:
-    """Leave a job in the form of versions that had no database."""
-    folder = jobs_folder() / key
-    (folder / "watched").mkdir(parents=True)
-    (folder / "request.json").write_text(json.dumps(request))
-    if state:
-        (folder / "state.json").write_text(json.dumps(state))
-    (folder / "checkpoint.safetensors").write_bytes(b"a checkpoint")
-
-
-def test_what_an_earlier_version_has_left_is_taken_over_once(runs):
-    asked = {"visitor": "a", "turn": 1, "later": False}
-    keys = []
-    for seed, state in enumerate(({}, {"status": "cancelled", "kept": True, "step": 7})):
-        settings = store.stored_settings(config(seed=seed))
-        keys.append(store.key_of(TOY, settings))
-        request = {"experiment": TOY, "version": registry.version(TOY), "config": settings}
-        of_earlier_version(keys[-1], {**request, "asked": 5 + seed, **asked}, **state)
-    of_earlier_version("odd", {"experiment": 3})
-    (runs.local / "owners" / keys[0]).mkdir(parents=True)
-    for visitor in ("here", "b"):
-        (runs.local / "owners" / keys[0] / visitor).touch()
-    first, second = queue.states()
-    assert (first.key, first.status, first.visitor) == (keys[0], "queued", "a")
-    assert (second.key, second.status, second.step, second.kept) == (keys[1], "cancelled", 7, True)
-    assert owners.owners_of(keys[0]) == {"", "b"}
-    assert Job(keys[1]).checkpoint.read_bytes() == b"a checkpoint"
-    assert not list(runs.local.rglob("*.json")) and not (runs.local / "owners").exists()
-    table.delete(keys[0])
-    assert [state.key for state in queue.states()] == keys[1:]  # not a second time
-
-
 def test_a_read_only_server_reads_it_and_changes_nothing(monkeypatch):
     key = queue.submit(TOY, config())
     before = database.path().read_bytes(), database.path().stat().st_mtime_ns
@@ -286,46 +252,17 @@ def test_the_tables_change_only_with_their_version():
     assert (tables.VERSION, digest) == (2, "2ecad439d5ed")
 
 
-def as_of_version_1() -> None:
-    """Turn the database into one of version 1, with the same rows."""
-    older = dict(tables.TABLES)
-    column = re.search(r"environment TEXT[^,]*, ", older["jobs"])[0]
-    older["jobs"] = older["jobs"].replace(column, "")
+def test_a_database_of_an_older_version_is_set_aside_with_a_sentence(runs):
+    queue.submit(TOY, config())
     with closing(sqlite3.connect(database.path())) as connection:
-        names = [row[1] for row in connection.execute("PRAGMA table_info(jobs)")]
-        names.remove("environment")
-        rows = connection.execute(f"SELECT {', '.join(names)} FROM jobs").fetchall()
         connection.execute("DROP TABLE jobs")
-        for statement in (older["jobs"], *tables.TRIGGERS):
-            connection.execute(statement)
-        connection.executemany(f"INSERT INTO jobs VALUES (?{', ?' * (len(names) - 1)})", rows)
+        connection.execute("CREATE TABLE jobs (key TEXT PRIMARY KEY)")
         connection.execute("PRAGMA user_version = 1")
-        connection.commit()
-
-
-def test_the_tables_of_the_version_before_are_taken_over_with_their_rows(runs):
-    key = queue.submit(TOY, config(), visitor="a")
-    queue.watch(key, "page")
-    as_of_version_1()
+    queue.submit(TOY, config(seed=1))
     (state,) = queue.states()
-    assert (state.key, state.status, state.environment) == (key, "queued", {})
-    assert owners.owners_of(key) == {"a"} and table.leave(key, "nobody") != []
-    assert database.message() == "" and not (runs.local / "aside").exists()
-
-
-def test_of_a_damaged_database_of_the_version_before_jobs_are_rescued(runs):
-    key = queue.submit(TOY, config())
-    as_of_version_1()
-    with closing(sqlite3.connect(database.path())) as connection:
-        find = "SELECT rootpage FROM sqlite_master WHERE name = 'counters'"
-        (page,) = connection.execute(find).fetchone()
-        (size,) = connection.execute("PRAGMA page_size").fetchone()
-    content = bytearray(database.path().read_bytes())
-    content[(page - 1) * size] = 0xFF  # what kind of page it is
-    database.path().write_bytes(content)
-    database._migrated_paths.clear()
-    assert [(state.key, state.environment) for state in queue.states()] == [(key, {})]
-    assert "set aside" in database.message()
+    assert state.config["seed"] == 1
+    assert "of an older version, and set aside as" in database.message()
+    assert list((runs.local / "aside").glob("queue-*.db"))
 
 
 def test_who_watches_is_noted_once_a_while(monkeypatch):
@@ -385,28 +322,6 @@ def test_a_locked_database_costs_nothing_that_was_trained(monkeypatch):
         with pytest.raises(OSError, match="another process has kept"):
             job.request()
     assert all(path.exists() for path in (job.checkpoint, job.live, job.preview))
-
-
-def test_odd_names_among_what_an_earlier_version_has_left_cost_nothing(runs):
-    for item in ("one", "two"):
-        (runs.local / "owners" / item).mkdir(parents=True)
-        (runs.local / "owners" / item / "a").touch()
-    (runs.local / "owners" / ".DS_Store").touch()
-    (runs.local / "owners" / os.fsdecode(b"odd-\xff")).mkdir()
-    assert owners.owners_of("one") == owners.owners_of("two") == {"a"}
-
-
-def test_what_an_earlier_version_adds_later_is_taken_over_by_the_next_process(runs):
-    key = queue.submit(TOY, config())
-    database._migrated_paths.clear()  # as in a process that begins
-    request = {"experiment": TOY, "version": registry.version(TOY), "asked": 9}
-    settings = [store.stored_settings(config(seed=seed)) for seed in (0, 1)]
-    for config_values in settings:
-        of_earlier_version(
-            store.key_of(TOY, config_values), {**request, "config": config_values}, status="failed"
-        )
-    statuses = {state.key: state.status for state in queue.states()}
-    assert statuses == {key: "queued", store.key_of(TOY, settings[1]): "failed"}
 
 
 def test_a_folder_in_which_nothing_can_be_set_aside_is_told(runs):

@@ -1,5 +1,6 @@
 """The time a run takes is estimated from the runs that are known, the nearest first."""
 
+import dataclasses
 import json
 
 import pytest
@@ -156,3 +157,20 @@ def test_what_is_written_is_read():
     measured = PresetSeconds(PACE, {TOY: {"short": 1.23456}})
     estimate.write_preset_seconds(measured)
     assert estimate.load_preset_seconds() == PresetSeconds(PACE, {TOY: {"short": 1.235}})
+
+
+def test_what_the_build_has_trained_is_written_for_its_presets(runs):
+    set_pace(PACE)
+    ship(**{preset.name: 2.0 for preset in registry.experiment(TOY).presets[1:]})
+    before = estimate.load_preset_seconds().by_experiment[TOY]
+    name, cost = registry.experiment(TOY).presets[0].name, registry.experiment(TOY).cost
+    seeds = dataclasses.replace(preset_config(), seeds=3)
+    estimate.note_preset_seconds(TOY, seeds, 6.0, [name])
+    written = estimate.load_preset_seconds()
+    share = 6.0 * cost(preset_config()) / cost(seeds)  # of one seed
+    assert written.by_experiment[TOY] == {**before, name: pytest.approx(share, rel=1e-3)}
+    set_pace(Pace(*(2 * seconds for seconds in PACE)))  # a machine of half the pace
+    estimate.note_preset_seconds(TOY, seeds, 6.0, [name])
+    slower = estimate.load_preset_seconds()
+    assert slower.pace == PACE
+    assert slower.by_experiment[TOY][name] == pytest.approx(share / 2, rel=1e-3)

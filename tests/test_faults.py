@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import faults, job_progress, phase_helper, queue, train, worker
 from icl_core.jobs.faults import GPU, MEMORY, fault_kind
 from icl_core.jobs.folder import Job
@@ -178,9 +178,9 @@ def test_a_gpu_that_is_lost_three_times_at_one_place_fails_the_job(runs, breaks)
 
 def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
     key, problems = ask(), [torch.AcceleratorError(LOST)]
-    measure = findings.measure
+    measure = measurements.measure
     monkeypatch.setattr(
-        findings,
+        measurements,
         "measure",
         lambda *of: (_ for _ in ()).throw(problems.pop()) if problems else measure(*of),
     )
@@ -226,7 +226,7 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(
     )
     try:
         torch.set_float32_matmul_precision("medium")
-        records = findings.measure(experiment, Run(None, {}))  # type: ignore[arg-type]
+        records = measurements.measure(experiment, Run(None, {}))  # type: ignore[arg-type]
         assert records == [] and found == [expected]
         assert torch.get_float32_matmul_precision() == "medium"
     finally:

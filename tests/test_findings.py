@@ -15,9 +15,9 @@ from icl_core import registry
 from icl_core.contract.claims import CLASSROOM_ONLY, ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import claim_panels, claim_rows, claims_table, findings
-from icl_core.findings.claim_scale import Point, allowed_range, axis_of, scale_html
-from icl_core.findings.findings import Finding, Summary
+from icl_core.evidence import claim_panels, claim_rows, claims_table, measurements
+from icl_core.evidence.claim_scale import Point, allowed_range, axis_of, scale_html
+from icl_core.evidence.measurements import Finding, Summary
 from icl_core.runs import store
 from icl_core.runs.header import Header
 from pages.ui.claims import evidence, verdicts
@@ -82,7 +82,7 @@ def test_a_row_says_why_and_where_it_fails_that_nobody_knows(verdict, measured, 
 def test_what_is_no_number_is_none_in_rows_and_records(value):
     row = finding(NOT_RUN, value=value, error=value).row()
     assert (row["value"], row["error"], row["run"], row["preset"]) == (None, None, "", "")
-    (kept,) = findings.records_of(
+    (kept,) = measurements.records_of(
         registry.experiment(TOY), [Metric(claims()[0], value, value)], None
     )
     assert (kept["value"], kept["error"]) == (None, None)
@@ -98,19 +98,20 @@ def test_a_record_keeps_all_that_was_measured_and_comes_back():
         "error": 0.25,
         "unfinished": "still falling",
     }
-    assert findings.records_of(experiment, [metric], experiment.config()) == [
+    assert measurements.records_of(experiment, [metric], experiment.config()) == [
         {**kept, "reason": "of this", "count": 3, "verdict": NOT_DECIDED}
     ]
     at = dataclasses.replace(
-        header(metrics=findings.records_of(experiment, [metric], experiment.config())), config={}
+        header(metrics=measurements.records_of(experiment, [metric], experiment.config())),
+        config={},
     )
-    assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
+    assert measurements.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
 
 
 def test_what_was_infinite_keeps_its_verdict_though_no_value_is_kept():
     experiment = registry.experiment(TOY)
-    told = findings.records_of(experiment, [Metric(claims()[1], math.inf)], experiment.config())
-    (found,) = findings.of_run(header(metrics=told))
+    told = measurements.records_of(experiment, [Metric(claims()[1], math.inf)], experiment.config())
+    (found,) = measurements.of_run(header(metrics=told))
     assert found.metric.value is None and found.verdict == told[0]["verdict"] == "fails"
 
 
@@ -121,7 +122,7 @@ def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
         "final/teacher": np.eye(2),
         "curve/loss": np.array([[1.0, 0.5]]),
     }
-    found = findings.measure(experiment, Run(experiment.config(), tensors))
+    found = measurements.measure(experiment, Run(experiment.config(), tensors))
     assert [(each["claim"], each["value"], each["verdict"]) for each in found] == [
         ("toy.recovered", 1.0, "reproduced"),
         ("toy.exact", 0.5, "fails"),
@@ -132,37 +133,37 @@ def test_what_a_file_keeps_is_judged_at_the_settings_of_its_run(monkeypatch):
     toy = registry.experiment(TOY)
     mine = dataclasses.replace(toy, claims=[dataclasses.replace(claims()[0], at={"steps": 30})])
     monkeypatch.setattr(registry, "experiment", lambda name: mine)
-    kept = findings.records_of(mine, [Metric(mine.claims[0], 1.0)], toy.config())
+    kept = measurements.records_of(mine, [Metric(mine.claims[0], 1.0)], toy.config())
     found = [
-        findings.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps}))
+        measurements.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps}))
         for steps in (30, 40)
     ]
     assert [each.verdict for (each,) in found] == ["reproduced", ELSEWHERE]
     store = SimpleNamespace(atlases=SimpleNamespace(whole={TOY: header(metrics=kept)}.get))
     # pyright: ignore[reportArgumentType]
-    assert [each.metric.value for each in findings.of_atlas(TOY, store)] == [1.0]
-    assert findings.of_atlas("another", store) == []  # pyright: ignore[reportArgumentType]
+    assert [each.metric.value for each in measurements.of_atlas(TOY, store)] == [1.0]
+    assert measurements.of_atlas("another", store) == []  # pyright: ignore[reportArgumentType]
 
 
 def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_others_stay():
     kept = {"value": 1.0, "error": None, "unfinished": "", "reason": "", "verdict": "reproduced"}
-    found = findings.of_run(
+    found = measurements.of_run(
         header(metrics=[{**kept, "claim": "toy.gone"}, {**kept, "claim": "toy.recovered"}])
     )
     assert [(each.metric.claim.id, each.verdict) for each in found] == [
         ("toy.recovered", "reproduced")
     ]
-    assert findings.of_run(header()) == []  # its metrics failed
+    assert measurements.of_run(header()) == []  # its metrics failed
 
 
 def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
     order = ["fails", NOT_DECIDED, "reproduced", CLASSROOM_ONLY, NOT_RUN]
     shuffled = [NOT_RUN, "reproduced", "fails", CLASSROOM_ONLY, NOT_DECIDED]
-    assert sorted(shuffled, key=findings.verdict_rank) == order
+    assert sorted(shuffled, key=measurements.verdict_rank) == order
     assert (
-        findings.verdict_rank(ELSEWHERE)
-        == findings.verdict_rank(NOT_RUN)
-        > max(map(findings.verdict_rank, order[:3]))
+        measurements.verdict_rank(ELSEWHERE)
+        == measurements.verdict_rank(NOT_RUN)
+        > max(map(measurements.verdict_rank, order[:3]))
     )
     here = tuple(finding(verdict, at=header()) for verdict in order[:3])
     assert Summary(here, ()).verdict == "fails"
@@ -182,7 +183,7 @@ def test_a_summary_counts_shipped_runs_at_the_setting_and_those_made_here_where_
         finding("reproduced", first, header()),
         finding(NOT_RUN, first),
     ]
-    failing, kept = findings.summaries([at_hand[3], *at_hand])
+    failing, kept = measurements.summaries([at_hand[3], *at_hand])
     assert (failing.here, failing.elsewhere) == (
         (at_hand[0],),
         (at_hand[1],),
@@ -192,7 +193,7 @@ def test_a_summary_counts_shipped_runs_at_the_setting_and_those_made_here_where_
 
 def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        assert findings.counts(runs) == {}
+        assert measurements.counts(runs) == {}
         config = registry.experiment(TOY).config
         verdicts = [("reproduced", "holds"), ("not decided", ELSEWHERE), ("reproduced", "holds")]
         for seed, told in enumerate(verdicts):
@@ -207,7 +208,7 @@ def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, mo
             {},
             {"metrics": [{"claim": "toy.exact", "kind": "theory", "verdict": "fails"}]},
         )
-        assert findings.counts(runs) == {
+        assert measurements.counts(runs) == {
             "toy": {"paper": {"not decided": 1}, "theory": {"holds": 1}}
         }
 
@@ -223,7 +224,7 @@ def test_every_claim_without_a_run_is_not_run(tmp_path, monkeypatch):
             "verdict": "holds",
         }
         runs.ship(TOY, registry.experiment(TOY).config(), {}, {"metrics": [kept]})
-        found = findings.of_experiment(TOY, runs)
+        found = measurements.of_experiment(TOY, runs)
         assert [(each.metric.claim.id, each.verdict) for each in found] == [
             ("toy.exact", "holds"),
             ("toy.recovered", NOT_RUN),
@@ -388,9 +389,9 @@ def test_a_folded_claim_stands_with_the_one_that_says_the_same(monkeypatch):
     second = dataclasses.replace(second, id="exact")
     own = Finding("toy.walk", Metric(first, 1.0), ELSEWHERE, header())
     other = Finding("toy.other", Metric(second, 1.0), "holds", header())
-    (together,) = findings.summaries([own, other])
+    (together,) = measurements.summaries([own, other])
     assert together.here == (other,) and together.elsewhere == (own,)
-    (alone,) = findings.summaries([own])
+    (alone,) = measurements.summaries([own])
     assert alone.first is own and alone.verdict == CLASSROOM_ONLY
 
 

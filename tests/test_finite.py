@@ -8,7 +8,7 @@ import pytest
 
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.findings import export
+from icl_core.share import export
 
 
 def of_texts(**layout: Any) -> Panel:

@@ -14,8 +14,8 @@ from icl_core.cli import main
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import NONE_TO_ALL, TO_DARK, colourscale
 from icl_core.figures.thumbnail import MOST_BYTES, themed_svg, thumbnail
-from icl_core.findings import gallery
 from icl_core.runs import store
+from icl_core.share import gallery
 
 ROOT = Path(__file__).parents[1]
 IDS = [id for id in registry.experiment_ids() if id != TOY]

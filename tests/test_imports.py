@@ -117,7 +117,7 @@ def test_settings_headers_claims_and_commands_need_no_torch() -> None:
         + """
 import contextlib, io
 from icl_core import cli, registry
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import queue
 from icl_core.runs import store
 for name in registry.experiment_ids():

@@ -9,8 +9,8 @@ from safetensors.numpy import save
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable, printable_lines
+from icl_core.evidence import run_table
 from icl_core.figures.character_labels import shown_name
-from icl_core.findings import run_table
 from icl_core.papers.birth.shared.own_matrices import describe, read
 from icl_core.runs import documents, file
 from icl_core.runs.header import Header

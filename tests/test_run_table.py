@@ -13,12 +13,13 @@ from test_links import opened
 from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
+from icl_core.evidence import run_table
+from icl_core.evidence.run_table import RunFilter
 from icl_core.figures.sparkline import HEIGHT, WIDTH, sparklines
-from icl_core.findings import given_run, run_table
-from icl_core.findings.run_table import RunFilter
 from icl_core.runs import header, store
 from icl_core.runs.file import pack, unpack
 from icl_core.runs.store import Store
+from icl_core.share import given_run
 from pages.ui.controls import filters
 from pages.ui.runs import run_filters
 

@@ -27,7 +27,7 @@ from icl_core import registry
 from icl_core.cluster import transfer
 from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import queue, spawn, table, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.phase_helper import SharedTrainings
@@ -125,7 +125,7 @@ class Bomb:
 def use_everything() -> None:
     """What pages, workers and command lines do with what is kept."""
     here = store.default()
-    findings.collect(here)
+    measurements.collect(here)
     for header in here.headers():
         here.load(header)
     for known in queue.states():

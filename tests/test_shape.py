@@ -2,6 +2,7 @@
 circle or upwards."""
 
 import ast
+import itertools
 import re
 from pathlib import Path
 
@@ -123,7 +124,7 @@ LAYERS = (
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
-    ("findings",),
+    ("comparison", "evidence", "share"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
     ("build", "library"),
@@ -210,8 +211,8 @@ def test_no_page_imports_upwards():
 def test_pages_and_exports_draw_the_seed_that_the_view_shows():
     """`Drawing.draw` takes a run of one seed: who has a view of several asks `Drawing.panel`. A
     card of the gallery shows the first seed."""
-    files = [*(ROOT / "pages").rglob("*.py"), *(ROOT / "icl_core/findings").rglob("*.py")]
-    for path in files:
+    core = [(ROOT / "icl_core" / name).rglob("*.py") for name in ("comparison", "share")]
+    for path in itertools.chain((ROOT / "pages").rglob("*.py"), *core):
         if path.name != "gallery.py":
             assert "drawing.draw(" not in path.read_text(encoding="utf-8"), path
 

@@ -14,10 +14,10 @@ from house import ROOT
 
 from icl_core import registry
 from icl_core.contract import knobs
-from icl_core.findings import findings
-from icl_core.findings.opened import open_run
+from icl_core.evidence import measurements
 from icl_core.runs import store
 from icl_core.runs.file import Damaged
+from icl_core.share.opened import open_run
 from pages.ui.controls import sharing
 from pages.ui.link import address, lesson_rules, pending_address, visitors
 
@@ -141,7 +141,7 @@ def test_the_python_of_export_prints_the_pages_numbers_in_an_empty_folder(query,
     index = sum(step <= 31 for step in run.snapshot_steps) - 1
     view = setting.experiment.view(snapshot=index, measure="new")
     assert setting.experiment.headline(run, view) in printed
-    measured = findings.of_run(header)
+    measured = measurements.of_run(header)
     assert len(measured) > 3
     for finding in measured:
         line = next(text for text in printed.splitlines() if finding.metric.claim.label in text)
@@ -177,7 +177,7 @@ def test_a_run_of_the_atlas_can_be_opened_too(tmp_path):
     header = next(iter(store.default().atlases.headers("gdssm.layer").values()))
     path = tmp_path / "run.safetensors"
     path.write_bytes(store.default().content(header))
-    assert open_run(path).report().count("\n") >= len(findings.of_run(header)) > 0
+    assert open_run(path).report().count("\n") >= len(measurements.of_run(header)) > 0
 
 
 def test_the_link_of_every_setting_stays_for_archives(query):

@@ -342,10 +342,10 @@ def test_many_can_create_the_cache_at_once(tmp_path):
 def test_the_front_page_finds_and_loads_without_torch(runs, config):
     runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
     code = (
-        "import sys; from icl_core.findings import findings\nfrom icl_core.runs import store\ns "
-        "= store.default()\n"
+        "import sys; from icl_core.evidence import measurements\n"
+        "from icl_core.runs import store\ns = store.default()\n"
         f"run = s.load(s.preset('{TOY}', 'classroom'), typed=False)\n"
-        f"assert run.config.steps == 50 and not findings.counts(s) and s.find('{TOY}', "
+        f"assert run.config.steps == 50 and not measurements.counts(s) and s.find('{TOY}', "
         "run.config)\n"
         "assert 'torch._C' not in sys.modules and not [n for n in sys.modules if "
         "n.startswith('icl_core.papers.toy.')]"

@@ -18,7 +18,7 @@ from icl_core.command import guard
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import claim_panels, claim_rows, findings
+from icl_core.evidence import claim_panels, claim_rows, measurements
 from icl_core.runs import store
 from icl_core.verification import background, records, report, verify
 
@@ -32,7 +32,7 @@ def runs(tmp_path, monkeypatch):
     config = experiment.config(steps=20, seeds=2)
     with house(tmp_path, monkeypatch) as made:
         tensors = experiment.run(config, Recorder())
-        measured = findings.measure(experiment, Run(config, tensors, {}))
+        measured = measurements.measure(experiment, Run(config, tensors, {}))
         made.ship(TOY, config, tensors, {"metrics": measured, "presets": ["classroom"]})
         yield made
 

@@ -19,11 +19,6 @@ def add_commands(add: AddCommand) -> None:
         "--preset", action="append", metavar="NAME", help="only presets of this name"
     )
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
-    build.add_argument(
-        "--time",
-        action="store_true",
-        help="build nothing: measure anew how long the presets take, for the estimates",
-    )
     add_scheduler(build)
     add_json(build, "the metrics")
     gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
@@ -36,10 +31,10 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _claims(options: argparse.Namespace) -> int:
-    from icl_core.findings import findings
+    from icl_core.evidence import measurements
     from icl_core.runs import store
 
-    print_findings(findings.collect(store.default()), options.json)
+    print_findings(measurements.collect(store.default()), options.json)
     return DONE
 
 
@@ -48,9 +43,6 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    if options.time:
-        build.time_presets(options.experiment, options.preset)
-        return DONE
     built, problems = build.build_runs(options.experiment, options.preset, options.jobs)
     print_findings(built, options.json)
     print_problems(problems)
@@ -59,8 +51,9 @@ def _build(options: argparse.Namespace) -> int:
 
 def _gallery(options: argparse.Namespace) -> int:
     from icl_core import build
-    from icl_core.findings import claim_panels, gallery
+    from icl_core.evidence import claim_panels
     from icl_core.runs import store
+    from icl_core.share import gallery
 
     build.check_writable()
     ids = options.experiment or registry.experiment_ids()

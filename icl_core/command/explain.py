@@ -10,7 +10,7 @@ from icl_core.command.printing import print_json
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Experiment
 from icl_core.contract.knobs import Knob
-from icl_core.findings import gallery
+from icl_core.share import gallery
 
 
 def add_commands(add: AddCommand) -> None:

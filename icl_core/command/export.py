@@ -42,7 +42,7 @@ def _stage(options: argparse.Namespace) -> int:
 
 
 def _organism(options: argparse.Namespace) -> int:
-    from icl_core.findings import organism
+    from icl_core.share import organism
 
     _check_folder(options.out)
     _, _, config = experiment_and_config(options)

@@ -42,9 +42,9 @@ def output_path(text: str) -> Path:
 
 
 def _figure(options: argparse.Namespace) -> int:
-    from icl_core.findings import export
     from icl_core.jobs.terminal import train_or_load
     from icl_core.runs import store
+    from icl_core.share import export
 
     check_file(options.out, ENDINGS)
     experiment, preset, config = experiment_and_config(options)

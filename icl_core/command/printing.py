@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from icl_core.contract.printable import printable_lines
 
 if TYPE_CHECKING:
-    from icl_core.findings.findings import Finding
+    from icl_core.evidence.measurements import Finding
 
 
 def print_problems(problems: Iterable[str]) -> None:
@@ -20,7 +20,7 @@ def print_problems(problems: Iterable[str]) -> None:
 
 def print_findings(measured: "Iterable[Finding]", as_json: bool) -> None:
     """Print what runs have measured, as a table or as JSON."""
-    from icl_core.findings import claims_table
+    from icl_core.evidence import claims_table
 
     rows = [finding.row() for finding in measured]
     if as_json:

@@ -38,13 +38,13 @@ def add_commands(add: AddCommand) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from icl_core.findings import findings
+    from icl_core.evidence import measurements
     from icl_core.jobs.terminal import train_or_load
 
     _, _, config = experiment_and_config(options)
     header = train_or_load(options.experiment, config)
     print_problems(_other_circumstances(header))
-    print_findings(findings.of_run(header), options.json)
+    print_findings(measurements.of_run(header), options.json)
     return DONE
 
 

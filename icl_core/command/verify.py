@@ -18,7 +18,7 @@ from icl_core.contract.printable import printable_lines
 from icl_core.jobs.faults import Failed
 
 if TYPE_CHECKING:
-    from icl_core.findings.claim_rows import ClaimRow
+    from icl_core.evidence.claim_rows import ClaimRow
     from icl_core.verification.verify import Outcome
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
@@ -60,7 +60,7 @@ def _seconds(text: str) -> float:
 
 
 def _verify(options: argparse.Namespace) -> int:
-    from icl_core.findings import claim_rows
+    from icl_core.evidence import claim_rows
     from icl_core.jobs import queue
     from icl_core.runs import store
     from icl_core.verification import verify

@@ -1,10 +1,10 @@
 """Every number that a page or a command prints is finite, or a sentence stands in its place.
 
-A metric that is not finite counts as not measured (`findings`), figures leave out such points, and
-`figures.number_text` and tables write a dash for NaN. Checked here is whatever else writes a number
-into a headline or into the texts of a panel: its title, caption and note, its figure's annotations,
-ticks and other texts of the layout, and the cells of its table. The tables of a panel's numbers,
-for reading and files, hold them as they were measured.
+A metric that is not finite counts as not measured (`evidence.measurements`), figures leave out such
+points, and `number_text` and tables write a dash for NaN. Checked here is whatever else writes
+a number into a headline or into the texts of a panel: its title, caption and note, its figure's
+annotations, ticks and other texts of the layout, and the cells of its table. The tables of
+a panel's numbers, for reading and files, hold them as they were measured.
 """
 
 import re

@@ -67,6 +67,23 @@ def write_preset_seconds(measured: PresetSeconds) -> None:
     write_whole(_presets_path(), (json.dumps(record, indent=1, ensure_ascii=False) + "\n").encode())
 
 
+def note_preset_seconds(
+    experiment_id: str, config: Any, seconds: float, presets: list[str]
+) -> None:
+    """Write what the run of `config`, which has just taken `seconds` on this machine, says of the
+    presets that it serves; they may ask for fewer seeds. Raises `OSError`."""
+    here = machine_pace() or measure_pace()
+    known = load_preset_seconds() or PresetSeconds(here, {})
+    experiment = registry.experiment(experiment_id)
+    by_name = {preset.name: preset.config for preset in experiment.presets}
+    times = dict(known.by_experiment.get(experiment_id, {}))
+    for name in presets:
+        cost = experiment.cost(by_name[name])
+        share = seconds * cost / experiment.cost(config)
+        times[name] = here.converted(share, cost, known.pace)
+    write_preset_seconds(PresetSeconds(known.pace, {**known.by_experiment, experiment_id: times}))
+
+
 def _presets_path() -> Path:
     return store.default().shipped / "seconds.json"
 

@@ -22,7 +22,7 @@ from icl_core import papers, registry
 from icl_core.contract.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.jobs import faults, table
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, write_problem
 from icl_core.jobs.job_progress import JobProgress, LeaseLost
@@ -292,7 +292,7 @@ def _measure_run(experiment: Experiment, run: Run) -> dict[str, Any]:
     a message in their place; if the GPU is lost the exception is raised, as another process can
     compute them from the checkpoint."""
     try:
-        return {"metrics": findings.measure(experiment, run)}
+        return {"metrics": measurements.measure(experiment, run)}
     except Exception as problem:  # the experiment may be repaired without training again
         if faults.fault_kind(problem) == faults.GPU:
             raise

@@ -23,9 +23,8 @@ from filelock import FileLock
 
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
-from icl_core.runs import earlier_form, former_rows
 from icl_core.runs.disk import file_identity, file_system, private_folder
-from icl_core.runs.tables import TABLES, TRIGGERS, VERSION
+from icl_core.runs.tables import KEPT, TABLES, TRIGGERS, VERSION
 
 PATIENCE = 30.0  # seconds to wait for another process
 # File systems of other machines: their locks cannot be relied upon.
@@ -36,7 +35,6 @@ _NETWORK = (
 _LINK = "{} must be a file, got a link"
 _FAULTS = (sqlite3.Error, UnicodeDecodeError)  # the latter: a name in a damaged schema
 _asides: dict[Path, Path] = {}  # by database: where this process has moved a damaged one
-_migrated_paths: set[Path] = set()  # of databases that hold what an earlier version has left
 _creating = threading.Lock()
 _thread = threading.local()
 
@@ -92,7 +90,7 @@ def rows(statement: str, *values: Any) -> list[tuple]:
     """
     if in_transaction():
         return _thread.connection.execute(statement, values).fetchall()
-    if identity() is None and not earlier_form.exists():
+    if identity() is None:
         return []
     return _repaired(lambda: _read(statement, values))
 
@@ -171,13 +169,13 @@ def _read(statement: str, values: tuple) -> list[tuple]:
     if identity():
         with closing(_connect()) as connection:
             version = _version_of(connection)
-            if version == VERSION and (path() in _migrated_paths or limits.read_only()):
+            if version == VERSION:
                 return connection.execute(statement, values).fetchall()
     if version > VERSION:
         raise Unusable(_version_refusal(version))
     if limits.read_only():
         return []
-    with transaction() as connection:  # makes the tables, with what an earlier version has left
+    with transaction() as connection:  # makes the tables
         return connection.execute(statement, values).fetchall()
 
 
@@ -194,47 +192,40 @@ def _begin() -> sqlite3.Connection:
         version = _version_of(connection)
         if version > VERSION:
             raise Unusable(_version_refusal(version))
-        if version < VERSION:
-            _make_tables(connection, former_rows.take(connection, version))
+        if version == 0:
+            _make_tables(connection, {})
         if not _has_tables(connection):
-            raise Damaged("its tables are not as they were made")
-        if path() not in _migrated_paths:
-            _take_over(connection)
+            raise Damaged("its tables are not as they were made, or of an older version")
         return connection
     except BaseException:
         connection.close()
         raise
 
 
-def _make_tables(
-    connection: sqlite3.Connection, rows_before: dict[str, list[dict[str, Any]]]
-) -> None:
-    """Make the tables, with the rows of an older or a damaged database."""
+def _make_tables(connection: sqlite3.Connection, rescued: dict[str, list[tuple]]) -> None:
+    """Make the tables, with the rows of a damaged database."""
     for statement in (*TABLES.values(), *TRIGGERS):
         connection.execute(statement)
     connection.execute("INSERT INTO counters VALUES ('jobs', 1), ('requests', 1)")
-    _insert(connection, rows_before)
+    for table, table_rows in rescued.items():
+        for row in table_rows:
+            places = ", ".join("?" * len(row))
+            connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({places})", row)
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
-def _take_over(connection: sqlite3.Connection) -> None:
-    """Move what an earlier version has left into the tables, once a process: another server may be
-    of that version still."""
-    if earlier_form.exists():
-        _insert(connection, earlier_form.read())
-        connection.execute("COMMIT")
-        earlier_form.delete()  # all of it is on the disk now
-        connection.execute("BEGIN IMMEDIATE")
-    _migrated_paths.add(path())
-
-
-def _insert(connection: sqlite3.Connection, tables: dict[str, list[dict[str, Any]]]) -> None:
-    """Add rows to the tables of these names, where there is none of their key yet."""
-    for table, table_rows in tables.items():
-        for row in table_rows:
-            names = ", ".join(row)
-            places = ", ".join(f":{name}" for name in row)
-            connection.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({places})", row)
+def _readable_rows(table: str) -> list[tuple]:
+    """Return the rows of a table of a damaged database, up to the first that cannot be read; none
+    of an older version."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute(TABLES[table])
+        columns = len(connection.execute(f"SELECT * FROM {table}").description)
+    table_rows: list[tuple] = []
+    with suppress(*_FAULTS), closing(_connect()) as connection:
+        for row in connection.execute(f"SELECT * FROM {table}"):
+            if len(row) == columns:
+                table_rows.append(row)
+    return table_rows
 
 
 def _create() -> None:
@@ -315,7 +306,7 @@ def _set_aside() -> None:
     with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
         if _is_sound():  # another process was quicker
             return
-        rescued_rows = former_rows.readable(_connect)
+        rescued = {table: _readable_rows(table) for table in KEPT}
         folder = private_folder(cache_folder() / "aside")
         stamp = time.time_ns()
         # The database last: SQLite would take a journal beside it for that of the next one.
@@ -328,7 +319,7 @@ def _set_aside() -> None:
             _make_durable(connection)
             connection.execute("BEGIN IMMEDIATE")
             if _version_of(connection) == 0:
-                _make_tables(connection, rescued_rows)
+                _make_tables(connection, rescued)
             connection.execute("COMMIT")
 
 
@@ -338,8 +329,8 @@ def message() -> str:
     if aside is None:
         return ""
     return (
-        f"{path()} was damaged and set aside as {aside}; jobs that could not be read must be asked "
-        "for again."
+        f"{path()} was damaged, or of an older version, and set aside as {aside}; jobs that could "
+        "not be read must be asked for again."
     )
 
 

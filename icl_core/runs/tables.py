@@ -11,7 +11,7 @@ TABLES = {
     "experiment TEXT NOT NULL, "
     "version INTEGER NOT NULL, "  # of the experiment
     "config TEXT NOT NULL, "  # the settings as JSON
-    # JSON, see `jobs.environment`; version 1 had none
+    # JSON: the variables that its worker must have, see `jobs.table`
     "environment TEXT NOT NULL DEFAULT '{}', "
     "asked INTEGER NOT NULL, "  # nanoseconds since 1970
     "visitor TEXT NOT NULL, "  # whose turn it takes
@@ -34,9 +34,7 @@ TABLES = {
     # "jobs" counts the changes of the table of that name, "requests" those that workers wait for
     "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
 }
-KEPT = ("jobs", "watchers", "owners")  # whose rows a new version takes over
-# By version: the columns of each table that it has added, at the place that they have in TABLES.
-ADDED = {2: {"jobs": ("environment",)}}
+KEPT = ("jobs", "watchers", "owners")  # whose rows are taken over from a damaged database
 TRIGGERS = tuple(
     f"CREATE TRIGGER jobs_{change} AFTER {change} ON jobs BEGIN "
     "UPDATE counters SET number = number + 1 WHERE name = 'jobs'; END"

@@ -11,7 +11,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.runs import store
 from icl_core.runs.atlas import Mapped, pack_atlas, thin
 from icl_core.runs.disk import write_shipped
@@ -90,11 +90,11 @@ def write(experiment_id: str, settings: Sequence[Any]) -> None:
     mapped = [_mapped(header) for header in headers]
     measured = [(config, _values(run)) for config, run in zip(settings, mapped, strict=True)]
     base = declared.grids[0][0]
-    metrics = findings.records_of(
+    metrics = measurements.records_of(
         registry.experiment(experiment_id), declared.findings(measured), base
     )
     previous = runs.atlases.whole(experiment_id)
-    if previous and findings.records_agree(previous.info["metrics"], metrics):
+    if previous and measurements.records_agree(previous.info["metrics"], metrics):
         metrics = previous.info["metrics"]
     content = pack_atlas(experiment_id, settings_io.to_stored(base), mapped, metrics)
     if not path.exists() or path.read_bytes() != content:

@@ -18,7 +18,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.findings.claim_rows import ClaimRow
+from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.jobs import queue, spawn
 from icl_core.machine import folders, limits
 from icl_core.machine.folders import cache_folder

@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from icl_core.findings.claim_rows import ClaimRow
+from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder, write_whole

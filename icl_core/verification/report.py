@@ -13,10 +13,10 @@ from icl_core.contract.experiment import CannotDraw, Experiment, Panel
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable
 from icl_core.contract.run import Run
+from icl_core.evidence import claim_panels, claim_rows
+from icl_core.evidence.claim_rows import ClaimRow
+from icl_core.evidence.claims_table import bound_text
 from icl_core.figures.thumbnail import thumbnail
-from icl_core.findings import claim_panels, claim_rows
-from icl_core.findings.claim_rows import ClaimRow
-from icl_core.findings.claims_table import bound_text
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from icl_core.runs.store import Store

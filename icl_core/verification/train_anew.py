@@ -9,7 +9,7 @@ from icl_core import registry
 from icl_core.contract.experiment import NextTraining, Run, Tensors
 from icl_core.contract.progress import LazyTensors
 from icl_core.contract.run import thinned
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.machine import device
 from icl_core.runs.file import digest
 from icl_core.runs.header import Header, new_record, typed_config
@@ -45,7 +45,7 @@ def train_anew(header: Header, store: Store, deadline: float, on_step: OnStep) -
     start = time.monotonic()
     tensors = experiment.run(config, _Progress(deadline, on_step))
     shipped = store.shipped_runs(header.experiment)
-    records = findings.measure(experiment, Run(config, tensors, {}, shipped=shipped))
+    records = measurements.measure(experiment, Run(config, tensors, {}, shipped=shipped))
     return TrainedAnew(tuple(records), time.monotonic() - start, _is_same(header, store, tensors))
 
 

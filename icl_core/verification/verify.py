@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from icl_core.contract.claims import Metric
-from icl_core.findings.claim_rows import ClaimRow
-from icl_core.findings.findings import Finding
+from icl_core.evidence.claim_rows import ClaimRow
+from icl_core.evidence.measurements import Finding
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header, typed_config

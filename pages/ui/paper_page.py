@@ -9,9 +9,9 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
 from icl_core.contract.words_file import WordsError
+from icl_core.evidence import measurements
+from icl_core.evidence.measurements import Summary
 from icl_core.figures.character_labels import shown_name
-from icl_core.findings import findings
-from icl_core.findings.findings import Summary
 from icl_core.jobs import spawn
 from icl_core.machine import device, late_imports, limits
 from icl_core.runs import store
@@ -147,10 +147,10 @@ def _experiment_choice(paper: Paper, setting: Setting) -> None:
 
 def _summaries(setting: Setting, shown: Header | None) -> list[Summary]:
     """Return the experiment's claims over all its runs, that of the run on screen first."""
-    all_findings = findings.of_experiment(setting.id, store.default())
+    all_findings = measurements.of_experiment(setting.id, store.default())
     others = [finding for finding in all_findings if finding.header != shown]
-    own = findings.of_run(shown) if shown else ()
-    return findings.summaries([*own, *others])
+    own = measurements.of_run(shown) if shown else ()
+    return measurements.summaries([*own, *others])
 
 
 def _open_evidence() -> None:

@@ -1,8 +1,7 @@
 """What a visitor is told that a preset takes, beside the processor time that it takes here.
 
-Presets of the classroom; with `--all` all of them, the long trainings timed in parts
-(`icl_core.jobs.preset_timing`). No run that was trained here is known: the estimates are those of a
-fresh installation.
+Presets of the classroom; with `--all` all of them. No run that was trained here is known: the
+estimates are those of a fresh installation.
 """
 
 import os
@@ -11,10 +10,12 @@ from collections.abc import Iterator
 from unittest.mock import patch
 
 from icl_core import registry
-from icl_core.jobs import estimate, preset_timing
+from icl_core.jobs import estimate
+from icl_core.machine import device
 from icl_core.runs import store
 from tests.bench import timing
 from tests.bench.timing import Row, said
+from tests.recorder import Recorder
 
 CLOSE = 1.5  # a factor
 
@@ -43,7 +44,10 @@ def _presets() -> Iterator[Row]:
                 yield f"{experiment_id}, {preset.title}", "unknown", "its seconds are not shipped"
                 continue
             estimated -= estimate.FIGURES
-            seconds = preset_timing.time_run(experiment, preset.config)
+            device.set_threads(1)
+            start = device.clock()
+            experiment.run(preset.config, Recorder())
+            seconds = device.clock() - start
             ratios.append(estimated / seconds)
             what = f"{experiment_id}, {preset.title}"
             yield (

@@ -11,7 +11,7 @@ from driver import go, reached, settled
 from playwright.sync_api import Locator, Page, expect
 
 from icl_core import registry
-from icl_core.findings import gallery
+from icl_core.share import gallery
 
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]

@@ -86,15 +86,15 @@ GROUPS = {
         (*_papers("birth_construction", "gdssm_model", "gdssm_scalar"), *BY_HAND),
     ),
     "solvers": Group(
-        ("learners/*.py", "papers/memformers/shared/first_order.py"),
+        ("in_context_regression/*.py", "papers/memformers/shared/first_order.py"),
         ("test_regression.py", *_papers("memformers_model")),
     ),
     "metrics": Group(
         ("papers/*/*/metrics.py",),
         (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts")),
     ),
-    "findings": Group(
-        ("findings/findings.py", "contract/claims.py"),
+    "evidence": Group(
+        ("evidence/measurements.py", "contract/claims.py"),
         ("test_findings.py", "test_claims.py", *_papers("birth_claims", "atlas_findings")),
     ),
     "runs": Group(("runs/*.py",), RUNS),

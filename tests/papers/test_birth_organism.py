@@ -8,7 +8,6 @@ import torch
 
 from icl_core import cli, library
 from icl_core.contract.run import Run
-from icl_core.findings.organism import write
 from icl_core.papers.birth.pretrained.readers import gpt2
 from icl_core.papers.birth.pretrained.readers.config_file import shape_of
 from icl_core.papers.birth.pretrained.readers.model import forward as read_forward
@@ -22,6 +21,7 @@ from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.organism import gpt2_tensors, organism
 from icl_core.runs import store
+from icl_core.share.organism import write
 from tests.recorder import Recorder
 
 PRESET = "figure 11"

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
-from icl_core.findings import claim_panels, claim_rows
-from icl_core.findings.claim_rows import ClaimRow
+from icl_core.evidence import claim_panels, claim_rows
+from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.runs import store
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from pages.ui.claims import verdicts

@@ -5,8 +5,8 @@ from html import escape
 import streamlit as st
 
 from icl_core import registry
-from icl_core.findings import claim_rows
-from icl_core.findings.claim_rows import ClaimFilter, ClaimRow
+from icl_core.evidence import claim_rows
+from icl_core.evidence.claim_rows import ClaimFilter, ClaimRow
 from icl_core.runs import store
 from icl_core.verification import records
 from pages.ui.claims import claim_table, evidence, verdicts, verify_claim

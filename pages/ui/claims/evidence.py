@@ -9,9 +9,9 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
-from icl_core.findings import claim_rows
-from icl_core.findings.claim_scale import Point, scale_html
-from icl_core.findings.findings import Finding, Summary
+from icl_core.evidence import claim_rows
+from icl_core.evidence.claim_scale import Point, scale_html
+from icl_core.evidence.measurements import Finding, Summary
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui.claims import verdicts

@@ -17,7 +17,7 @@ from icl_core.contract.claims import (
     Claim,
     Metric,
 )
-from icl_core.findings.findings import Finding, Summary
+from icl_core.evidence.measurements import Finding, Summary
 from pages.ui.look.formats import number
 
 MARKS = {

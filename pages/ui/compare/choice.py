@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from icl_core import registry
+from icl_core.comparison import chosen_runs
+from icl_core.comparison.chosen_runs import MOST
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.sentence import sentence
-from icl_core.findings import gallery
-from icl_core.findings.comparison import chosen_runs
-from icl_core.findings.comparison.chosen_runs import MOST
 from icl_core.runs import store
 from icl_core.runs.header import Header
+from icl_core.share import gallery
 from pages.ui.controls import filters
 from pages.ui.link import pending_address
 from pages.ui.link.widget_events import set_widget, widget_arguments

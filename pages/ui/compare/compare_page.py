@@ -7,10 +7,10 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core import registry
+from icl_core.comparison import common_clock, films, setting_rows
+from icl_core.comparison.common_clock import CommonClock
+from icl_core.comparison.films import Compared
 from icl_core.contract.experiment import Run
-from icl_core.findings.comparison import common_clock, films, setting_rows
-from icl_core.findings.comparison.common_clock import CommonClock
-from icl_core.findings.comparison.films import Compared
 from icl_core.runs.header import Header
 from pages.ui.compare import choice, packed, tables
 from pages.ui.compare.packed import Packed, PackedFilm, PackedScene

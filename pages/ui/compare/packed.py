@@ -8,12 +8,12 @@ from threading import Lock
 
 from cachetools import LRUCache
 
+from icl_core.comparison import films
+from icl_core.comparison.common_clock import CommonClock, thinned
+from icl_core.comparison.films import Compared, Film
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
-from icl_core.findings.comparison import films
-from icl_core.findings.comparison.common_clock import CommonClock, thinned
-from icl_core.findings.comparison.films import Compared, Film
 from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.look.style import Theme
 from pages.ui.stage import panels, playback

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from icl_core.findings.comparison import metric_rows, setting_rows
-from icl_core.findings.comparison.metric_rows import Number
-from icl_core.findings.comparison.overlaid_curves import run_colour
+from icl_core.comparison import metric_rows, setting_rows
+from icl_core.comparison.metric_rows import Number
+from icl_core.comparison.overlaid_curves import run_colour
 from icl_core.runs.header import Header, typed_config
 from pages.ui.link import address
 from pages.ui.look import formats

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from icl_core.findings.comparison import chosen_runs
+from icl_core.comparison import chosen_runs
 from icl_core.runs import store
 from icl_core.runs.header import Header
 from pages.ui.look import menu

@@ -15,11 +15,11 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.publication import software_bibtex
 from icl_core.contract.setting_names import file_stem
-from icl_core.findings import stage_page
 from icl_core.machine import folders
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings, typed_config
 from icl_core.runs.store import Header
+from icl_core.share import stage_page
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
 
@@ -151,7 +151,7 @@ def snippet(setting: Setting, config: Any, file: str) -> str:
         for drawing in setting.experiment.drawings
         if drawing.place == STAGE and drawing.applies(config)
     )
-    return f"""from icl_core.findings.opened import open_run
+    return f"""from icl_core.share.opened import open_run
 
 opened = open_run("{file}")
 print(opened.report({", ".join(arguments)}))

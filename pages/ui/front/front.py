@@ -6,7 +6,7 @@ import streamlit as st
 from icl_core import figures, registry
 from icl_core.contract.experiment import Paper
 from icl_core.contract.figure import Figure
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.runs import store
 from pages.ui.claims import verdicts
 from pages.ui.front import opening, tour_end
@@ -89,6 +89,6 @@ def _draw_picture(
 def _verdicts() -> None:
     """Draw the verdicts on the claims in the shipped runs, a bar for each paper."""
     st.header("What the papers claim, and what comes out here", anchor=False)
-    counts = findings.counts(store.default())
+    counts = measurements.counts(store.default())
     verdicts.bars({menu.short_title(name): counts.get(name, {}) for name in registry.papers()})
     menu.link("claims", "All claims, and what was measured")

@@ -12,8 +12,8 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract.experiment import Paper
 from icl_core.figures.thumbnail import HEIGHT, WIDTH, themed_svg
-from icl_core.findings import gallery
-from icl_core.findings.gallery import Card
+from icl_core.share import gallery
+from icl_core.share.gallery import Card
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown

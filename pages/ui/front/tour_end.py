@@ -4,7 +4,7 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.story import Try
-from icl_core.findings import gallery
+from icl_core.share import gallery
 from pages.ui.front.gallery import CSS, image
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu

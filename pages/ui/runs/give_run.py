@@ -4,8 +4,8 @@ import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.sentence import sentence
-from icl_core.findings import given_run
 from icl_core.runs import owners, store
+from icl_core.share import given_run
 from pages.ui.controls import filters
 from pages.ui.link import visitors
 from pages.ui.look.escape import escape_markdown

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, quote
 import streamlit as st
 
 from icl_core import registry
-from icl_core.findings import run_table
-from icl_core.findings.run_table import RunFilter, RunRow
+from icl_core.evidence import run_table
+from icl_core.evidence.run_table import RunFilter, RunRow
 from pages.ui.controls import filters
 from pages.ui.link import pending_address
 from pages.ui.link.widget_events import set_widget, widget_arguments

@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from icl_core import registry
+from icl_core.comparison import chosen_runs
 from icl_core.contract.knobs import BadSetting, knobs_of
-from icl_core.findings import run_table
-from icl_core.findings.comparison import chosen_runs
-from icl_core.findings.run_table import RunGroup, RunRow
+from icl_core.evidence import run_table
+from icl_core.evidence.run_table import RunGroup, RunRow
 from icl_core.runs import owners, store
 from pages.ui.controls import compare_links
 from pages.ui.link import address, visitors

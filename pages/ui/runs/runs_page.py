@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from icl_core.findings import run_table
+from icl_core.evidence import run_table
 from icl_core.machine import limits
 from icl_core.runs import store
 from pages.ui.link import same_tab_links, visitors

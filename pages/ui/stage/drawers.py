@@ -11,7 +11,7 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
-from icl_core.findings.findings import Summary
+from icl_core.evidence.measurements import Summary
 from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules

@@ -14,7 +14,7 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.contract.seeds import FIELD
 from icl_core.contract.story import Beat
-from icl_core.findings.findings import Summary
+from icl_core.evidence.measurements import Summary
 from icl_core.jobs.queue import JobState
 from pages.ui.controls import training, widgets
 from pages.ui.controls.training import Pending

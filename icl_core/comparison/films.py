@@ -5,14 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from icl_core.comparison import map_difference, overlaid_curves
+from icl_core.comparison.common_clock import CommonClock
+from icl_core.comparison.map_difference import Difference
+from icl_core.comparison.setting_rows import differing
 from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
-from icl_core.findings.comparison import map_difference, overlaid_curves
-from icl_core.findings.comparison.common_clock import CommonClock
-from icl_core.findings.comparison.map_difference import Difference
-from icl_core.findings.comparison.setting_rows import differing
 
 _NO_SIZES = ("seed", "seeds", "steps")
 LONGEST_TITLE = 64  # characters of a title that joins the runs' titles

@@ -9,7 +9,7 @@ import traitlets
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.findings import stage_page
+from icl_core.share import stage_page
 
 
 class StageWidget(anywidget.AnyWidget):

@@ -16,7 +16,7 @@ from icl_core.contract.experiment import STAGE, CannotDraw, Experiment
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.printable import printable
 from icl_core.contract.run import PER_SNAPSHOT, Run, Tensors
-from icl_core.findings import findings
+from icl_core.evidence import measurements
 from icl_core.machine import limits
 from icl_core.runs.file import Damaged, Record, unpack
 from icl_core.runs.header import Header, header_of, key_of_record, stored_settings, typed_config
@@ -174,7 +174,7 @@ def _measured(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     that fails."""
     view = experiment.view()
     try:
-        records = findings.measure(experiment, run)
+        records = measurements.measure(experiment, run)
         experiment.headline(run, view)
         for drawing in experiment.drawings:
             if drawing.place == STAGE and drawing.applies(run.config):

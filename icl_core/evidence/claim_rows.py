@@ -10,8 +10,8 @@ from icl_core import registry
 from icl_core.contract.claims import Claim
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.suggestion import did_you_mean
-from icl_core.findings import findings
-from icl_core.findings.findings import Finding, Summary, verdict_rank
+from icl_core.evidence import measurements
+from icl_core.evidence.measurements import Finding, Summary, verdict_rank
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.store import Store
 
@@ -90,7 +90,7 @@ class ClaimFilter:
 
 def all_rows(store: Store) -> list[ClaimRow]:
     """Return a row for every claim, by experiment in the order of the pages, failing ones first."""
-    summaries = findings.summaries(findings.collect(store))
+    summaries = measurements.summaries(measurements.collect(store))
     order = registry.experiment_ids()
     # the sort is stable, so within an experiment failing claims stay first
     ordered = sorted(summaries, key=lambda summary: order.index(summary.first.experiment))

@@ -1,1 +1,0 @@
-"""What all runs measured, by claim: collected, written as a table, exported."""

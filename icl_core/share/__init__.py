@@ -1,0 +1,1 @@
+"""What leaves the dashboard and comes back: pages, widgets, files, models, pictures."""
