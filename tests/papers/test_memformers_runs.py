@@ -14,7 +14,7 @@ from icl_core.papers.memformers.mixture.settings import Config as Mixture
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.load_run import covariance_of
-from icl_core.papers.memformers.variances.draw import gates as variances_draw
+from icl_core.papers.memformers.variances import draw as variances_draw
 from icl_core.papers.memformers.variances.settings import Config as Variances
 from icl_core.runs import store
 from tests.recorder import Recorder

@@ -18,7 +18,7 @@ from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.test_set import held_out
 from icl_core.papers.memformers.speed import claims, crossings, floors
-from icl_core.papers.memformers.speed.metrics import measure
+from icl_core.papers.memformers.speed.claims import measure
 from icl_core.papers.memformers.speed.models import (
     BY_ID,
     CGD,

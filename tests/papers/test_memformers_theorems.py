@@ -20,10 +20,10 @@ from icl_core.papers.memformers.theorems import (
     parameters,
     stationarity,
 )
-from icl_core.papers.memformers.theorems.draw.number_text import power
+from icl_core.papers.memformers.theorems.claims import expected, slope
 from icl_core.papers.memformers.theorems.identities import apart, by_tokens
-from icl_core.papers.memformers.theorems.metrics import expected, slope
 from icl_core.papers.memformers.theorems.settings import METHODS, Config, View
+from icl_core.papers.memformers.theorems.words import power
 from tests.drawn import checked
 from tests.recorder import Recorder
 

@@ -1,46 +1,12 @@
-"""Each head has learned one component of a Gaussian mixture, and gates put the heads together. Each
-prompt comes from one component, as in Theorem 4.1 and in the authors' code. In the code w* has the
-variance of x, in the theorem its inverse; here it has the code's. There each head is trained for
-300 steps on one batch, and then gates, or gates and Γ, on a thousand prompts of all components.
+"""Heads that have each learned a component of a Gaussian mixture, and gates that mix them."""
 
-Trained so, the paper's order comes out, on fresh prompts as well. With gates alone the linear
-transformer is ahead of the Memformer by about one in log-loss, an error 2.7 times smaller. With Γ
-learned too, the Memformer is ahead. Does it stay so when the heads learn ten times as long, at five
-times the rate? That is the setting "Heads trained ten times as long".
-
-Theorem 4.1 says that one gate at 1 and the others at 0 make the head that knows the component. Its
-proof gates the heads' outputs, the model gates what they add in every layer: for one gate at 1 that
-is the same. Its footnote calls gates that sum to 1 a convex combination, which asks for gates of at
-least 0 too; learned ones may be negative, and need not sum to 1.
-
-Where each token of a prompt comes from the mixture, the problem is another. A prompt is then a
-single number S, the mean of its x², and what a model leaves of w* is a polynomial in S: you see all
-of it in one picture.
-"""
-
-import numpy as np
-
-from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.memformers.mixture import claims
-from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
-from icl_core.papers.memformers.mixture.metrics import measure
+from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
-from icl_core.papers.memformers.mixture.story import STORY
 from icl_core.papers.memformers.mixture.train import compute
-from icl_core.papers.memformers.shared.captions import compared
+from icl_core.papers.memformers.mixture.words import WORDS
 from icl_core.papers.memformers.shared.gated_diagram import diagram
-
-
-def headline(run: Run, view: View) -> str:
-    """Return what you see: the error of the Memformer beside the linear transformer's, with gates
-    alone and with Γ too."""
-    linear, gated, adapted = (
-        float(np.log(run[f"evaluated/{each}"][:, -1]).mean()) for each in losses.FIGURES
-    )
-    return (
-        f"A Memformer's error is {compared(gated - linear)} a linear transformer's; if Γ is "
-        f"learned too, {compared(adapted - linear)} that."
-    )
 
 
 def cost(config: Config) -> float:
@@ -82,13 +48,12 @@ CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="mixture",
-    title="A mixture of Gaussians",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
     claims=claims.ALL,
-    metrics=measure,
+    metrics=claims.measure,
     drawings=(
         Drawing(
             "gated heads", one_component.comparison, applies=of_components, seeds=MEAN_OF_SEEDS
@@ -99,9 +64,9 @@ EXPERIMENT = Experiment(
             ("depth_shown", "seed_shown"),
             applies=of_components,
         ),
-        Drawing("comparison", stage.comparison, applies=of_tokens, seeds=MEAN_OF_SEEDS),
-        Drawing("shapes", stage.shapes, ("seed_shown",), applies=of_tokens),
-        Drawing("shares", stage.shares, ("depth_shown", "seed_shown"), applies=of_tokens),
+        Drawing("comparison", losses.comparison, applies=of_tokens, seeds=MEAN_OF_SEEDS),
+        Drawing("shapes", polynomials.shapes, ("seed_shown",), applies=of_tokens),
+        Drawing("shares", losses.shares, ("depth_shown", "seed_shown"), applies=of_tokens),
         Drawing("depth", losses.depth, (), METHODS, wide=True, applies=of_tokens),
         Drawing("methods", losses.methods, ("depth_shown",), METHODS, wide=True, applies=of_tokens),
         Drawing("gates", losses.gates, ("depth_shown", "seed_shown"), PROMPTS, applies=of_tokens),
@@ -126,9 +91,7 @@ EXPERIMENT = Experiment(
         Drawing("training", losses.training, (), CURVES, live=True),
     ),
     presets=PRESETS,
-    headline=headline,
     cost=cost,
-    story=STORY,
     diagram=lambda config: diagram(
         mixture_of(config).names,
         *(("shares", "comparison") if of_tokens(config) else ("gates shown", "gated heads")),

@@ -65,6 +65,11 @@ def best_rate(steps: np.ndarray) -> int | None:
     return int(np.argmin(medians)) if np.isfinite(medians).any() else None
 
 
+def nearest(run: Run, rate: float) -> int:
+    """Return the index of the trained rate that is nearest, by factors."""
+    return int(np.abs(np.log(run["rate/values"] / rate)).argmin())
+
+
 @dataclass(frozen=True, eq=False)
 class Factors:
     """How many times as fast as another a model arrives, [seeds]: the same prompts and first A for

@@ -1,31 +1,10 @@
-"""What the paper's theorems say is computed here, and nothing is trained. The numbers of conjugate
-gradient, heavy ball and Nesterov's method are put into a Memformer, and its tokens then hold the
-guesses of these methods, to rounding.
+"""The theorems as identities, without any training; and what they do not say."""
 
-Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so
-that no fixed numbers are conjugate gradient for all prompts. Which fixed numbers are best is
-another question: at Aₗ = aₗ Σ⁻¹ the gradient of the expected loss vanishes. The misprints on the
-way are listed, each with the number that shows it, and so are the places in which the text and the
-authors' code differ.
-"""
-
-from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.papers.memformers.theorems import claims
-from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
-from icl_core.papers.memformers.theorems.metrics import measure
+from icl_core.contract.experiment import Drawing, Experiment
+from icl_core.papers.memformers.theorems import claims, draw
 from icl_core.papers.memformers.theorems.run import compute
 from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
-from icl_core.papers.memformers.theorems.story import STORY
-
-
-def headline(run: Run, view: View) -> str:
-    """Return what you see: with a prompt's own coefficients the layers are conjugate gradient, with
-    another's they are not."""
-    own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
-    return (
-        f"With a prompt's own α and γ the layers are conjugate gradient (error {own}), with "
-        f"another prompt's not ({other})."
-    )
+from icl_core.papers.memformers.theorems.words import WORDS
 
 
 def cost(config: Config) -> float:
@@ -48,29 +27,26 @@ PARAMETERS = "Parameters"
 
 EXPERIMENT = Experiment(
     name="theorems",
-    title="Theorems on screen",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
     claims=claims.ALL,
-    metrics=measure,
+    metrics=claims.measure,
     drawings=(
-        Drawing("paths", stage.paths, ("prompt",), moving=False),
-        Drawing("differences", stage.differences, moving=False),
-        Drawing("gradient", stage.gradient, moving=False),
-        Drawing("count", stage.count, ("batch",), moving=False),
-        Drawing("table", coefficients.table, ("method", "prompt"), PUT_IN, wide=True, moving=False),
-        Drawing("theorems", tables.theorems, (), PUT_IN, wide=True, moving=False),
-        Drawing("losses", coefficients.losses, (), OTHER, moving=False),
-        Drawing("distances", coefficients.distances, (), OTHER, moving=False),
-        Drawing("errata", tables.errata, (), ERRATA, wide=True, moving=False),
-        Drawing("code", tables.code, (), ERRATA, wide=True, moving=False),
-        Drawing("counts", tables.counts, ("batch",), PARAMETERS, wide=True, moving=False),
+        Drawing("paths", draw.paths, ("prompt",), moving=False),
+        Drawing("differences", draw.differences, moving=False),
+        Drawing("gradient", draw.gradient, moving=False),
+        Drawing("count", draw.count, ("batch",), moving=False),
+        Drawing("table", draw.table, ("method", "prompt"), PUT_IN, wide=True, moving=False),
+        Drawing("theorems", draw.theorems, (), PUT_IN, wide=True, moving=False),
+        Drawing("losses", draw.losses, (), OTHER, moving=False),
+        Drawing("distances", draw.distances, (), OTHER, moving=False),
+        Drawing("errata", draw.errata, (), ERRATA, wide=True, moving=False),
+        Drawing("code", draw.code, (), ERRATA, wide=True, moving=False),
+        Drawing("counts", draw.counts, ("batch",), PARAMETERS, wide=True, moving=False),
     ),
     presets=PRESETS,
-    headline=headline,
     cost=cost,
-    story=STORY,
     picture=("gradient",),
 )

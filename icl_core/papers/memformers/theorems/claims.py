@@ -1,9 +1,12 @@
-"""What the theorems say, what they do not, and every erratum as a number; each written once."""
+"""What the theorems say, what they do not, and every erratum as a number, each written once; and
+what a run measures of them."""
 
 from functools import partial
 from typing import Any
 
-from icl_core.contract.experiment import Claim
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.memformers.theorems import parameters, settings
+from icl_core.statistics.over_seeds import mean_and_error
 
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")
@@ -265,3 +268,58 @@ ALL = (
     *ERRATA.values(),
     FIVE_RUNS,
 )
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return all that this setting can bear out. With a prompt's coefficients nothing is measured
+    once it is solved."""
+    metrics = [Metric(IDENTITIES[name], gap_of(run, name)) for name in run.names("methods")]
+    metrics += [
+        Metric(LEMMA, gap_of(run, settings.LEMMA)),
+        Metric(OTHER, float(run["others/distance/other"][-1])),
+        Metric(FIRST_STEP, float(run["others/first_step"])),
+        Metric(ALONG, float(run["gradient/along"])),
+        Metric.over_seeds(SLOPE, run["gradient/slopes"]),
+        Metric(COUNTS, float(_off(run))),
+        Metric(FIVE_RUNS, float(run["code/five-runs"][0])),
+    ]
+    if gradient_is_seen(run):
+        metrics.append(Metric(STATIONARY, *expected(run)))
+    for name in run.names("errata"):
+        metrics.append(Metric(ERRATA[name], float(run[f"errata/{name}"][0])))
+    return metrics
+
+
+def gap_of(run: Run, method: str) -> float:
+    """Return the largest difference between tokens and method, over prompts and layers."""
+    return float(run[f"identity/{method}"].max())
+
+
+def slope(run: Run) -> tuple[float, float | None]:
+    """Return the power of N with which the gradient at the construction falls, and its standard
+    error."""
+    return mean_and_error(run["gradient/slopes"])
+
+
+def expected(run: Run) -> tuple[float, float]:
+    """Return ‖E ∇f‖² at the construction over that at the best multiples of I, and its standard
+    error."""
+    (value, error), (beside, _) = (
+        run[f"gradient/expected/{name}"] for name in ("construction", "identity")
+    )
+    return float(value / beside), float(error / beside)
+
+
+def gradient_is_seen(run: Run) -> bool:
+    """Return whether the gradient at the best multiples of I is seen at all: more than three errors
+    from zero."""
+    value, error = run["gradient/expected/identity"]
+    return bool(value > 3 * error)
+
+
+def _off(run: Run) -> int:
+    """Return by how much the counted parameters of all variants differ from their formulas."""
+    counted = zip(run.names("variants"), run["count/used"], strict=True)
+    return sum(
+        abs(int(number) - parameters.COUNTS[name].number(run.config)) for name, number in counted
+    )

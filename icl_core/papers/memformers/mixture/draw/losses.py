@@ -1,4 +1,4 @@
-"""What can be drawn of heads on a Gaussian mixture: losses, gates, and how they are learned."""
+"""Losses and gates of heads on a Gaussian mixture: by depth, by method, and while they learn."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,9 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.papers.memformers.mixture.claims import ADAPTED, FIGURES, GATED, LINEAR
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.mixture.words import WORDS
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import (
     NEUTRAL,
@@ -16,10 +18,9 @@ from icl_core.papers.memformers.shared.draw.losses import (
     window,
     written,
 )
-from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
+from icl_core.papers.memformers.shared.load_run import curve, log_of, step
 
-# the methods of the figures
-FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
 SCALAR = "one head, one number"
 ALONE = "best head as it is"
 EVEN = "equal gates, not learned"
@@ -39,6 +40,8 @@ SHORT = {
     GATED: ("Memformer", "Memformer"),
     ADAPTED: ("Memformer,<br>Γ learned too", "Memformer, Γ too"),
 }
+# of a method on the stage
+ON_STAGE = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 # of a kind of head, by id: name, colour, marker
 KINDS = {
     "linear": ("linear transformer", "layer 2", "circle"),
@@ -74,6 +77,26 @@ def _curve(method: str, x: np.ndarray, losses: np.ndarray, markers: bool = False
     return Curve(name, x, log_of(losses), kind, dash, markers=markers)
 
 
+def comparison(run: Run, view: View) -> Panel:
+    """Draw the log-loss of the figures' three methods, by depth."""
+    x = run["depth/layers"]
+    floor = log_of(run["baseline/floor"])
+    series = [
+        stage_curve(method, x, log_of(run[f"evaluated/{method}"]), markers=True)
+        for method in FIGURES
+    ]
+    y_range = window([*(np.minimum(each.y, 1.5) for each in series), floor, [0.0]])
+    series.append(Curve("floor", x, floor, "floor"))
+    figure = over_layers(series, "log-loss", y_range, 0.0, HEIGHT)
+    return WORDS.panel("comparison", run, view, fitted(figure))
+
+
+def stage_curve(method: str, x: np.ndarray, y: np.ndarray, markers: bool = False) -> Curve:
+    """Return a curve of one of the figures' methods, with the name that it has on the stage."""
+    _, kind, dash = style_of(method)
+    return Curve(ON_STAGE[method], x, y, kind, dash, markers=markers)
+
+
 def depth(run: Run, view: View) -> Panel:
     """Draw the log-loss of all methods against layers."""
     x = run["depth/layers"]
@@ -81,21 +104,9 @@ def depth(run: Run, view: View) -> Panel:
     curves = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
     series = [*curves, Curve("floor", x, floor, "floor")]
     capped = [np.minimum(each.y, 1.5) for each in curves]
-    ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
-    error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
-    return Panel(
-        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ learned "
-        f"too {ends[2]}",
-        "Fresh prompts of the mixture; each depth has heads of its own. Had Γ overfit to its "
-        "component, the Memformer's dashed line would lie above the linear transformer's. Heads "
-        "put together without learning are off by a factor, and far worse. CGD is not drawn: in "
-        "one dimension its first step solves every prompt, and what is left is rounding (a loss "
-        f"of {float(run['baseline/cg'][0]):.0e}).",
-        over_layers(series, "log-loss", window([*capped, floor, [0.0]]), 0.0, height=430),
-        data=tabled("layers", x, series),
-        note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} "
-        f"layers: {error}.",
-    )
+    y_range = window([*capped, floor, [0.0]])
+    figure = over_layers(series, "log-loss", y_range, 0.0, height=430)
+    return WORDS.panel("depth", run, view, figure, data=tabled("layers", x, series))
 
 
 def _row(run: Run, view: View) -> int:
@@ -113,25 +124,18 @@ def methods(run: Run, view: View) -> Panel:
     rows = [(*styles[kind], np.stack(list(logs[kind].values()), 1)) for kind in kinds]
     floor = float(log_of(run["baseline/floor"])[row])
     figure = dots(rows, [name for name, _ in categories.values()], 1.0, [("floor", floor, "floor")])
-    apart = {
-        method: float((logs["lfom"][method] - logs["linear"][method]).mean())
-        for method in ("gated", "scalar")
-    }
     means = {
         styles[kind][0]: [float(each.mean()) for each in logs[kind].values()] for kind in kinds
     }
     table = pd.DataFrame(means, [name for _, name in categories.values()])
-    return Panel(
-        f"Log-loss of heads with memory above those without: {written(apart['gated'])} with gates, "
-        f"{written(apart['scalar'])} with one number",
-        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives 0. "
-        "How far a circle is from its diamond is what memory costs, or gains. “Own training” is a "
-        "model trained on the mixture itself. A triangle at the top edge stands for a loss beyond "
-        "it.",
-        figure,
-        data=table.round(4).reset_index(names="method"),
-        note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
-    )
+    apart = {
+        method: float((logs["lfom"][method] - logs["linear"][method]).mean())
+        for method in ("gated", "scalar")
+    }
+    return WORDS.panel(
+        "methods", run, view, figure, data=table.round(4).reset_index(names="method"),
+        gates_apart=apart["gated"], number_apart=apart["scalar"],
+    )  # fmt: skip
 
 
 def _categories(run: Run) -> dict[str, tuple[str, str]]:
@@ -157,7 +161,7 @@ def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
     return log_of(run[name][:, row]) if name in run.tensors else np.full(run.config.seeds, np.nan)
 
 
-def gates(run: Run, view: View) -> Panel:
+def gates(run: Run, view: View, on_stage: bool = False) -> Panel:
     """Draw the gates, in shares of a whole step."""
     row = _row(run, view)
     seed = min(view.seed_shown, run.config.seeds) - 1
@@ -173,17 +177,18 @@ def gates(run: Run, view: View) -> Panel:
         [SHORT.get(each, (each, each))[0] for each in learned],
     )
     figure.update_yaxes(title={"text": "gate × E x² / Eₕ x²"})
-    sums = [written(float(each)) for each in share.sum(1)]
+    *sums, last_sum = [written(float(each)) for each in share.sum(1)]
     table = pd.DataFrame(values, [SHORT.get(each, (each, each))[1] for each in learned], names)
-    return Panel(
-        f"The gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
-        f"A block is a gate of the model of {row + 1} layers times the factor by which its head is "
-        "off: E x² of the mixture over that of the component. The gate itself is written on it. A "
-        "whole bar should be about one step, whichever heads make it up. Without gates it would "
-        "be the sum of all factors.",
-        figure,
+    return WORDS.panel(
+        "gates", run, view, named(figure) if on_stage else figure,
         data=table.round(4).reset_index(names="method"),
-    )
+        sums=f"{', '.join(sums)} and {last_sum}", on_stage=on_stage,
+    )  # fmt: skip
+
+
+def shares(run: Run, view: View) -> Panel:
+    """Draw the gates on the stage."""
+    return gates(run, view, on_stage=True)
 
 
 def test_time(run: Run, view: View) -> Panel:
@@ -192,20 +197,8 @@ def test_time(run: Run, view: View) -> Panel:
     x = np.arange(run[f"learning/{GATED}"].shape[1])
     series = [_curve(each, x, run[f"learning/{each}"]) for each in learned]
     y_range = window([each.y for each in series])
-    met, fresh = (
-        {each: written(end(run, f"{what}/{each}")) for each in (GATED, ADAPTED)}
-        for what in ("learning", "evaluated")
-    )
-    return Panel(
-        f"With Γ learned too: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, "
-        f"{fresh[ADAPTED]} on fresh ones",
-        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh prompts "
-        "may show another: a wide gap says that these prompts are learned by heart. With gates "
-        f"alone it is {met[GATED]} here and {fresh[GATED]} on fresh ones. Most of the loss is in "
-        "rare prompts, of which these hold too few.",
-        roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range)),
-        data=tabled("step", x, series),
-    )
+    figure = roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range))
+    return WORDS.panel("test time", run, view, figure, data=tabled("step", x, series))
 
 
 def training(run: Run, view: View) -> Panel:
@@ -228,15 +221,14 @@ def training(run: Run, view: View) -> Panel:
         lines=[("predicting zero", 0.0, "floor")] if len(zeros) == 1 else [],
         y_range=window([*(np.minimum(each.y, max(zeros) + 1.5) for each in series), [0.0]]),
     )  # fmt: skip
-    return Panel(
-        _training_title(run, series, len(rows)),
-        f"Each head of {run.config.layers} layers on prompts of its own distribution: full lines "
-        "without memory, dashed ones with Γ. A head that learns nothing stays where it starts, at "
-        "predicting zero. A line that still falls at its end belongs to a head that is not "
-        "trained to its end.",
-        roomy(figure),
-        data=tabled("step", x, series),
-    )
+    apart = np.nan
+    if run.finished:
+        ends = np.array([curve.mean()[-1] for curve in series])
+        apart = float(np.abs(ends[: len(rows)] - ends[len(rows) : 2 * len(rows)]).max())
+    return WORDS.panel(
+        "training", run, view, roomy(figure), data=tabled("step", x, series),
+        finished=run.finished, apart=apart,
+    )  # fmt: skip
 
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
@@ -249,14 +241,3 @@ def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -
         kind, (f"{name}, {kind}", "dot")
     )
     return Curve(label, x, logs, "conjugate gradient" if whole else f"layer {row + 1}", dash)
-
-
-def _training_title(run: Run, series: list[Curve], rows: int) -> str:
-    if not run.finished:
-        return "The heads' losses so far"
-    ends = np.array([curve.mean()[-1] for curve in series])
-    apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
-    return (
-        f"On their own prompts, heads with memory and without end up to {written(apart)} apart in "
-        "log-loss"
-    )

@@ -8,9 +8,11 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT
-from icl_core.papers.memformers.mixture import claims, metrics
-from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, SHORT, style_of
+from icl_core.papers.memformers.mixture import claims
+from icl_core.papers.memformers.mixture.claims import GATED, LINEAR
+from icl_core.papers.memformers.mixture.draw.losses import ON_STAGE, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.mixture.words import WORDS
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import (
     over_layers,
@@ -21,9 +23,7 @@ from icl_core.papers.memformers.shared.draw.losses import (
     written,
 )
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
-from icl_core.papers.memformers.shared.load_run import end, log_of
-
-METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
+from icl_core.papers.memformers.shared.load_run import log_of
 
 
 def comparison(run: Run, view: View) -> Panel:
@@ -32,7 +32,7 @@ def comparison(run: Run, view: View) -> Panel:
     series = _by_depth(run)
     as_printed = claims.PRINTED if claims.LINEAR_WINS.is_at(run.config) else {}
     rings = printed(
-        (METHODS[each], curve, style_of(each)[1], None) for each, curve in as_printed.items()
+        (ON_STAGE[each], curve, style_of(each)[1], None) for each, curve in as_printed.items()
     )
     zero = float(np.log(run["baseline/zero"]))
     y_range = window([*(each.y for each in series), *as_printed.values(), [1.2]])
@@ -41,25 +41,16 @@ def comparison(run: Run, view: View) -> Panel:
         if trace.get("name") == "prompts met":
             trace.update(showlegend=False)
     figure.add_trace(figures.legend_line("prompts met", FAINT, "dot"))
-    linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
-    return Panel(
-        f"Log-loss is {linear} (linear), {gated} (Memformer)",
-        "Each prompt comes from one component. Each depth has heads of its own, put together by "
-        "learned gates. Full lines are fresh prompts, dotted ones those that the gates were "
-        "learned on. Log-loss is the logarithm of the error: one less is 2.7 times smaller. "
-        f"Predicting zero gives {written(zero)}, beyond the axis. If Γ did no harm, the "
-        "Memformer's line would not lie above the other."
-        + " Rings are the paper's points, on the dotted lines' prompts."
-        * bool(as_printed),
-        fitted(figure),
-        data=tabled("layers", run["depth/layers"], series),
+    data = tabled("layers", run["depth/layers"], series)
+    return WORDS.panel(
+        "gated heads", run, view, fitted(figure), data=data, zero=zero, has_rings=bool(as_printed)
     )
 
 
 def _by_depth(run: Run) -> list[Curve]:
     x = run["depth/layers"]
     series = []
-    for method, name in METHODS.items():
+    for method, name in ON_STAGE.items():
         _, kind, _ = style_of(method)
         series += [
             Curve(name, x, log_of(run[f"evaluated/{method}"]), kind, markers=True),
@@ -78,15 +69,10 @@ def shares(run: Run, view: View) -> Panel:
     figure = stacks(
         [(gates, gates, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods]
     )
-    sums = ", ".join(written(float(each)) for each in gates.sum(1))
-    return Panel(
-        f"Gates of all heads sum to {sums}",
-        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for "
-        "all prompts: each comes from one component, and the same three numbers serve all. One "
-        "gate at 1 and the others at 0 would be Theorem 4.1's choice for that component.",
-        named(figure.update_yaxes(title={"text": "gate"})),
-        data=pd.DataFrame(gates, methods, names).round(4).reset_index(names="method"),
-    )
+    data = pd.DataFrame(gates, methods, names).round(4).reset_index(names="method")
+    sums = ", ".join(written(float(total)) for total in gates.sum(1))
+    figure = named(figure.update_yaxes(title={"text": "gate"}))
+    return WORDS.panel("gates shown", run, view, figure, data=data, sums=sums)
 
 
 def picked(run: Run, view: View) -> Panel:
@@ -96,7 +82,7 @@ def picked(run: Run, view: View) -> Panel:
     kinds = run.names("kinds")
     rows = []
     for kind in kinds:
-        name = METHODS.get(f"{kind}/gated", kind)
+        name = ON_STAGE.get(f"{kind}/gated", kind)
         colour = style_of(f"{kind}/gated")[1]
         head = log_of(run[f"head/{kind}"][:, -1])  # [seeds, M]
         for_all = log_of(run[f"component/{kind}/gated"][:, -1])
@@ -109,18 +95,11 @@ def picked(run: Run, view: View) -> Panel:
     above = max(float(gap.mean(0).max()) for gap in gaps)
     figure = dots(rows, names, max(float(values.max()) for *_, values in rows) + 0.2, [])
     for trace in figure.data:  # of the marks once, of the colours once
-        trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
-    relation = "no worse than" if above <= 0.02 else f"{written(above)} above"
-    return Panel(
-        f"Gates for one component: {relation} its head",
-        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. "
-        "Gates learned from zero on prompts of that component (full marks) do better where the "
-        "heads are not trained to their end, and worse where they settle on another head. Gates "
-        "that serve all three components at once (crosses) pay for it. Lower is better.",
-        fitted(figure.update_xaxes(title={"text": "the prompts' component"})),
-        data=pd.DataFrame(
-            {"component": names} | {name: values.mean(0) for name, *_, values in rows}
-        ).round(4),
+        trace.update(showlegend=not trace["name"].startswith(f"{ON_STAGE[GATED]}:"))
+    figure.update_xaxes(title={"text": "the prompts' component"})
+    data = pd.DataFrame({"component": names} | {name: values.mean(0) for name, *_, values in rows})
+    return WORDS.panel(
+        "picked", run, view, fitted(figure), data=data.round(4), above=above, is_worse=above > 0.02
     )
 
 
@@ -130,30 +109,24 @@ def picked_shares(run: Run, view: View) -> Panel:
     names = mixture_of(run.config).names
     heads = [f"head of {name}" for name in names]
     kinds = run.names("kinds")
-    shares = np.concatenate([metrics.picked_shares(run, kind)[seed] for kind in kinds])
+    shares = np.concatenate([claims.picked_shares(run, kind)[seed] for kind in kinds])
     gates = np.concatenate([run[f"pick/{kind}"][seed] for kind in kinds])  # [kinds M, H]
     rows = []
     categories = []
     for kind in kinds:
-        rows += [f"{name}, {METHODS.get(f'{kind}/gated', kind)}" for name in names]
+        rows += [f"{name}, {ON_STAGE.get(f'{kind}/gated', kind)}" for name in names]
         # three short lines: on a narrow screen a bar has little room
         below = "linear" if kind == "linear" else "with Γ"
         parts = [name.replace(", ", ",<br>") for name in names]
         categories += [f"{part}<br>{below}" for part in parts]
     home = shares[np.arange(len(shares)), np.tile(np.arange(len(names)), len(kinds))]
     figure = stacks([(shares, gates, "learned")], heads, categories)
-    return Panel(
-        f"The head at home takes {written(float(home.min()))} to {written(float(home.max()))} of "
-        "a step",
-        "Gates learned from zero on prompts of one component. Each block is a gate times Eₘ x² / "
-        "Eₕ x²: the share of a whole step that its head takes on component m; the gate itself is "
-        "written on it. Had the gates found Theorem 4.1's choice, each bar would be one block, of "
-        "the head at home. But in one dimension every head is another one at another scale, and "
-        "Adam moves all gates alike: the head whose unit gate is the longest step gets there "
-        "first.",
-        named(figure.update_yaxes(title={"text": "gate × Eₘ x² / Eₕ x²"})),
-        data=pd.DataFrame(shares, rows, heads).round(4).reset_index(names="component"),
-    )
+    figure.update_yaxes(title={"text": "gate × Eₘ x² / Eₕ x²"})
+    data = pd.DataFrame(shares, rows, heads).round(4).reset_index(names="component")
+    return WORDS.panel(
+        "picked shares", run, view, named(figure), data=data,
+        least=float(home.min()), most=float(home.max()),
+    )  # fmt: skip
 
 
 def test_time(run: Run, view: View) -> Panel:
@@ -163,20 +136,13 @@ def test_time(run: Run, view: View) -> Panel:
     for method in run.names("methods"):
         name, kind, dash = style_of(method)
         series.append(Curve(name, x, log_of(run[f"learning/{method}"]), kind, dash))
-    still = {
-        name: series[i].mean()[-len(x) // 10] - series[i].mean()[-1]
-        for i, name in enumerate(run.names("methods"))
-    }
-    return Panel(
-        f"With gates alone, the last tenth of {run.config.gate_steps:,} steps still lowers the "
-        f"log-loss by {written(max(float(still[LINEAR]), float(still[GATED])))}",
-        f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate "
-        f"{run.config.gate_rate:g}) learns the gates of {run.config.layers} layers from zero. A "
-        "line that still falls at its end would go lower with more steps.",
-        roomy(
-            figures.curves(
-                series, "step at test time", "log-loss", y_range=window([s.y for s in series])
-            )
-        ),
-        data=tabled("step", x, series),
+    still_falls = max(
+        float(line.mean()[-len(x) // 10] - line.mean()[-1])
+        for method, line in zip(run.names("methods"), series, strict=True)
+        if method in (LINEAR, GATED)
+    )
+    y_range = window([line.y for line in series])
+    figure = roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range))
+    return WORDS.panel(
+        "gates learning", run, view, figure, data=tabled("step", x, series), still_falls=still_falls
     )

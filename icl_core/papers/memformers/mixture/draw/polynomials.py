@@ -6,12 +6,60 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
 from icl_core.figures import Curve
-from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, style_of
+from icl_core.figures.style import FAINT
+from icl_core.papers.memformers.mixture.claims import FIGURES
+from icl_core.papers.memformers.mixture.draw.losses import stage_curve, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.mixture.words import WORDS
 from icl_core.papers.memformers.shared.draw.losses import roomy
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 
-SHAPES = (LINEAR, GATED, ADAPTED, "linear/mixture")
+SHAPES = (*FIGURES, "linear/mixture")
+SEEN = (1e-4, 30.0)  # of what is left of w*, on the stage
+
+
+def shapes(run: Run, view: View) -> Panel:
+    """Draw what each method leaves of w*, a polynomial of S, over where S lies."""
+    seed = min(view.seed_shown, run.config.seeds) - 1
+    x = run["shape/at"]
+    left = {method: np.maximum(run[f"shape/{method}"][seed], 1e-5) for method in FIGURES}
+    series = [stage_curve(method, x, shape) for method, shape in left.items()]
+    at = run["density/at"]
+    density = run["density/S"][-1]
+    figure = figures.curves(
+        series,
+        "S / E x²",
+        "part of w* left",
+        log_y=True,
+        x_range=(0.0, 3.0),
+        y_range=SEEN,
+        height=HEIGHT,
+    )
+    for trace in figure.data:  # the panel beside names the methods
+        trace.update(showlegend=False)
+    figure.data.insert(0, _hill(at, density))
+    figure.update_layout(showlegend=True)
+    often = at[density > 0.01 * density.max()]
+    inside = (x >= often[0]) & (x <= often[-1])
+    worst = max(float(shape[inside].max(initial=0.0)) for shape in left.values())
+    return WORDS.panel("shapes", run, view, fitted(figure), most_left=worst)
+
+
+def _hill(at: np.ndarray, density: np.ndarray) -> Trace:
+    """Return how often each S is met, as a hill on the foot of the picture: its heights have
+    no numbers."""
+    height = SEEN[0] * 10 ** (3 * density / density.max())
+    shape = {
+        "mode": "lines",
+        "line": {"width": 0, "color": FAINT},
+        "fill": "toself",
+        "fillcolor": FAINT,
+    }
+    x = np.append(at, [at[-1], at[0]])
+    y = np.append(height, [SEEN[0], SEEN[0]])
+    return Trace(x=x, y=y, name="prompts", hoverinfo="skip", opacity=0.3, **shape)
 
 
 def polynomials_panel(run: Run, view: View) -> Panel:
@@ -46,17 +94,8 @@ def polynomials_panel(run: Run, view: View) -> Panel:
     outside = density < 0.01 * density.max()
     inside = (x >= at[~outside][0]) & (x <= at[~outside][-1])
     worst = float(max((shape[inside].max(initial=0.0) for shape in shapes.values()), default=0.0))
-    return Panel(
-        f"Where prompts lie, at most {worst:.2g} of w* is left; elsewhere it may be anything",
-        f"S is the mean of x² over a prompt's examples. What a model of {run.config.layers} layers "
-        "leaves of w* is a polynomial of S that is 1 at S = 0; at each zero it solves the prompt. "
-        "Each line should stay low under the grey hill. A model that overfits has its zeros where "
-        "its own prompts were, and rises too early at the hill's edges.",
-        roomy(figure),
-        data=pd.DataFrame(
-            {"S / E x²": x} | {name: shape for (name, *_), shape in shapes.items()}
-        ).round(6),
-    )
+    data = pd.DataFrame({"S / E x²": x} | {name: shape for (name, *_), shape in shapes.items()})
+    return WORDS.panel("polynomials", run, view, roomy(figure), data=data.round(6), most_left=worst)
 
 
 def spread(run: Run, view: View) -> Panel:
@@ -82,15 +121,9 @@ def spread(run: Run, view: View) -> Panel:
     relative = np.array(
         [(max(each.fourth / each.second**2 - 1, 0) / run.config.n) ** 0.5 for each in every]
     )
-    most = (
-        f"{names[int(relative[:-1].argmin())]} is spread by {relative[:-1].min():.0%} of its mean"
-    )
-    return Panel(
-        f"S of a mixed prompt is spread by {relative[-1]:.0%} of its mean; {most}",
-        "S is the mean of x² over a prompt's examples; each curve says how often it is met. A "
-        "head learns zeros under its own curve. A gate can move one curve onto another. It cannot "
-        "help where they differ in width, relative to their mean: the zeros are then too close, "
-        "or too far apart. If one polynomial were to serve all, all curves would coincide.",
-        roomy(figure),
-        data=pd.DataFrame({"S / E x²": at} | dict(zip(names, density, strict=True))).round(5),
-    )
+    narrowest = int(relative[:-1].argmin())
+    data = pd.DataFrame({"S / E x²": at} | dict(zip(names, density, strict=True)))
+    return WORDS.panel(
+        "spread", run, view, roomy(figure), data=data.round(5), mixed_spread=relative[-1],
+        narrowest=names[narrowest], narrowest_spread=relative[narrowest],
+    )  # fmt: skip

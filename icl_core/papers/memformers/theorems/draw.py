@@ -1,5 +1,5 @@
-"""What is on stage: one prompt's paths both ways, their differences, the vanishing gradient, the
-count."""
+"""What is drawn of the theorems: one prompt's paths both ways, what is put into the tokens, what
+one prompt's coefficients do to others, the vanishing gradient, and the count."""
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,12 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve, Track
 from icl_core.figures.style import INK, axis, layout
-from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.draw.losses import roomy
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import parameters
-from icl_core.papers.memformers.theorems.draw.number_text import power
-from icl_core.papers.memformers.theorems.metrics import apart, expected, slope, told_apart
 from icl_core.papers.memformers.theorems.settings import View
+from icl_core.papers.memformers.theorems.words import WORDS, power
 
 PATHS = {
     "cgd": ("CGD", "conjugate gradient"),
@@ -23,8 +23,8 @@ PATHS = {
 }
 LINES = PATHS | {"any": ("any, eq. 1.1", "layer 2")}
 EPSILON = 2.0**-52  # a float64's rounding
-LEAST = 1e-17  # what is less is drawn as this
-ENDS = (1e-18, 30.0)  # of the axis
+NONE = 1e-17  # a difference that is less is drawn as this
+ENDS = (1e-18, 30.0)  # of the axis of differences
 SMALL = 12  # pixels of the type of the counts
 PLACES = {
     "construction": ("aΣ⁻¹", "construction"),
@@ -43,6 +43,21 @@ BARS = {
     "gd++ entry": "GD++, entry",
     "learned": "Λ alone",
     "learned shared": "Λ shared",
+}
+MAPS = 3  # prompts or coordinates beside each other
+DIFFER = {
+    "cgd": "prompt",
+    "cgd-gamma": "prompt",
+    "diagonal": "coordinate",
+}  # of what each has a table of its own
+WRITTEN = 6  # layers up to which the numbers are written
+# Of a loss or distance, where it is drawn.
+SMALLEST = 1e-6
+LARGEST = 1e3
+LOSSES = {
+    "own": ("its own α, γ: CGD", "conjugate gradient"),
+    "other": ("another prompt's", "layer 2"),
+    "mean": ("the mean over prompts", "layer 3"),
 }
 
 
@@ -66,13 +81,8 @@ def paths(run: Run, view: View) -> Panel:
     figure = figures.paths(tracks, bowl, titles[0], titles[1], at=run.config.layers)
     figure.add_traces(_tokens(np.concatenate([each[1][:, plane] for each in both.values()])))
     largest = max(float(np.abs(each[1] - each[0]).max()) for each in both.values())
-    return Panel(
-        f"On prompt {prompt} the paths agree to {power(largest)}",
-        "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the "
-        "smallest and the largest eigenvalue. Rings are the guesses that the tokens of the "
-        "Memformer hold, read out with the queries e₁ … e_d. Were a theorem wrong, rings would "
-        "leave their line.",
-        fitted(figure, figures.HALF),
+    return WORDS.panel(
+        "paths", run, view, fitted(figure, figures.HALF), prompt_shown=prompt, gap=power(largest)
     )
 
 
@@ -93,7 +103,7 @@ def differences(run: Run, view: View) -> Panel:
     x = np.arange(1, run.config.layers + 1)
     rows = {name: run[f"identity/{name}"][1:] for name in run.names("methods")}
     series = [
-        Curve(LINES[name][0], x, np.maximum(row, LEAST), LINES[name][1], markers=True)
+        Curve(LINES[name][0], x, np.maximum(row, NONE), LINES[name][1], markers=True)
         for name, row in rows.items()
         if name in LINES
     ]
@@ -116,18 +126,9 @@ def differences(run: Run, view: View) -> Panel:
     for trace in figure.data:  # the panel beside names the methods
         if trace.get("name") in [label for label, _ in PATHS.values()]:
             trace.update(showlegend=False)
-    largest = max(apart(run, name) for name in rows)
-    last = written(float(run["others/distance/other"][-1]), 1)
-    return Panel(
-        f"Tokens and methods agree to {power(largest)}",
-        "The largest difference over all prompts between a method's guesses and those in the "
-        "tokens, relative to w*. The dotted line on top is conjugate gradient with another "
-        f"prompt's α and γ: the median distance of its predictions from the right ones, {last} of "
-        "their size after the last layer. Theorem 3.1 speaks of one prompt. If it held for all "
-        "with one α and γ, that line would be at the bottom too.",
-        fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]), figures.HALF),
-        data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
-    )
+    figure.update_xaxes(tickvals=x, ticktext=[str(layers) for layers in x])
+    data = pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows)
+    return WORDS.panel("differences", run, view, fitted(figure, figures.HALF), data=data)
 
 
 def gradient(run: Run, view: View) -> Panel:
@@ -142,28 +143,8 @@ def gradient(run: Run, view: View) -> Panel:
         for name, row in norms.items()
     ]
     figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
-    return Panel(
-        f"At a Σ⁻¹ the gradient shrinks like 1/√N (power {written(slope(run)[0])})",
-        "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean "
-        "square over sets of them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it "
-        "is sampling error and follows the dotted line. Along aₗ itself it is "
-        f"{power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for which the aₗ are "
-        "best. Elsewhere training could go on, and the line levels off: at the best multiples of "
-        f"I, and a tenth away from aₗ Σ⁻¹. {_expected(run)}At random Aₗ of the same size it is "
-        f"{power(float(every['random'][-1]))}.",
-        fitted(figure, figures.HALF),
-        data=pd.DataFrame({"prompts": size} | every),
-    )
-
-
-def _expected(run: Run) -> str:
-    if not told_apart(run):
-        return ""
-    value, error = (written(each, 3) for each in expected(run))
-    return (
-        f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best aₗ "
-        "I. "
-    )
+    data = pd.DataFrame({"prompts": size} | every)
+    return WORDS.panel("gradient", run, view, fitted(figure, figures.HALF), data=data)
 
 
 def count(run: Run, view: View) -> Panel:
@@ -175,16 +156,8 @@ def count(run: Run, view: View) -> Panel:
     names = sorted(numbers, key=lambda name: -numbers[name])
     kinds = ["conjugate gradient" if name == of_cgd else "trained" for name in names]
     values = [numbers[name] for name in names]
-    from_on = parameters.overtaken(learned["lfom"], run.config.layers)
-    return Panel(
-        f"From {from_on} prompts on LFOM uses fewer numbers",
-        "Blue: how many numbers each variant learns, counted on its tensors. Black: how many "
-        f"conjugate gradient computes for B = {view.batch} test prompts, two for each prompt and "
-        "iteration (Remark 3.3). The Memformer's numbers serve all prompts. CGD's are not "
-        "learned: it computes them from each prompt.",
-        _rows(names, values, kinds),
-        data=pd.DataFrame({"model": names, "numbers": values}),
-    )
+    data = pd.DataFrame({"model": names, "numbers": values})
+    return WORDS.panel("count", run, view, _rows(names, values, kinds), data=data)
 
 
 def _rows(names: list[str], values: list[int], kinds: list[str]) -> Figure:
@@ -199,3 +172,115 @@ def _rows(names: list[str], values: list[int], kinds: list[str]) -> Figure:
     figure.update_yaxes(axis(type="category", autorange="reversed", showgrid=False, dtick=1))
     figure = fitted(figure).update_layout(margin={"t": 2, "b": 20})
     return figure.update_yaxes(tickfont={"size": SMALL})
+
+
+def table(run: Run, view: View) -> Panel:
+    """Draw Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else
+    beside its sums."""
+    tables = _maps(run, view)
+    L = run.config.layers
+    after, past = ([str(layer + first) for layer in range(L)] for first in (1, 0))
+    figure = figures.maps(
+        list(tables),
+        list(tables.values()),
+        after,
+        past,
+        "coefficient",
+        row_title="after layer",
+        column_title="past gradient",
+        written=L <= WRITTEN,
+        columns=MAPS,
+    )
+    return WORDS.panel("table", run, view, figure, data=_tabled(tables))
+
+
+def _maps(run: Run, view: View) -> dict[str, np.ndarray]:
+    every = run[f"table/{view.method}"]  # [L, L, prompts or d]
+    triangle = np.tri(run.config.layers, dtype=bool)
+    if view.method not in DIFFER:
+        step = every[..., 0]
+        tables = {"Γ of eq. 3.4, a layer's own": step, "−Γ of eq. 1.1, from w₀ on": step.cumsum(0)}
+    else:
+        count = every.shape[-1]
+        first = 0 if view.method == "diagonal" else view.prompt
+        chosen = [(first + i) % count for i in range(min(MAPS, count))]
+        tables = {f"{DIFFER[view.method]} {i}": every[..., i] for i in chosen}
+    return {name: np.where(triangle, each, np.nan) for name, each in tables.items()}
+
+
+def _tabled(tables: dict[str, np.ndarray]) -> pd.DataFrame:
+    rows = []
+    for name, table in tables.items():
+        for layer in range(len(table)):
+            rows += [(name, layer + 1, j, table[layer, j]) for j in range(layer + 1)]
+    return pd.DataFrame(rows, columns=["of", "after layer", "gradient", "coefficient"]).round(6)
+
+
+def losses(run: Run, view: View) -> Panel:
+    """Draw the median loss of conjugate gradient, with its own coefficients and with others."""
+    x = np.arange(run.config.layers + 1)
+    rows = {name: run[f"others/loss/{name}"] for name in LOSSES}
+    low = max(float(rows["own"].min()), SMALLEST)
+    series = [
+        Curve(LOSSES[name][0], x, row.clip(low, LARGEST), LOSSES[name][1], markers=True)
+        for name, row in rows.items()
+    ]
+    data = pd.DataFrame({"layers": x} | rows).round(6)
+    return WORDS.panel("losses", run, view, _over(series, "median loss"), data=data)
+
+
+def distances(run: Run, view: View) -> Panel:
+    """Draw how far predictions with others' coefficients are from conjugate gradient's."""
+    x = np.arange(1, run.config.layers + 1)
+    rows = {name: run[f"others/distance/{name}"] for name in ("other", "mean")}
+    series = [
+        Curve(LOSSES[name][0], x, row.clip(SMALLEST, LARGEST), LOSSES[name][1], markers=True)
+        for name, row in rows.items()
+    ]
+    data = pd.DataFrame({"layers": x} | rows).round(6)
+    return WORDS.panel("distances", run, view, _over(series, "distance from CGD"), data=data)
+
+
+def _over(series: list[Curve], y_title: str) -> Figure:
+    x = series[0].x
+    figure = figures.curves(
+        series, "layers", y_title, log_y=True, x_range=(x[0] - 0.15, x[-1] + 0.15)
+    )
+    return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))
+
+
+def theorems(run: Run, view: View) -> Panel:
+    """Return what the theorems say, what was put in, and how far tokens and method are apart."""
+    return WORDS.panel("theorems", run, view)
+
+
+def errata(run: Run, view: View) -> Panel:
+    """Return every erratum: where, as printed, right, and what this run measured."""
+    return WORDS.panel("errata", run, view)
+
+
+def code(run: Run, view: View) -> Panel:
+    """Return where the paper's text and the authors' code differ, and which one is followed."""
+    return WORDS.panel("code", run, view)
+
+
+def counts(run: Run, view: View) -> Panel:
+    """Draw what each variant learns: in words, by formula, and counted."""
+    config = run.config
+    counted = zip(
+        run.names("variants"), run["count/used"].tolist(), run["count/stored"].tolist(), strict=True
+    )
+    rows = [
+        (
+            VARIANTS[name].name,
+            parameters.COUNTS[name].learns,
+            parameters.COUNTS[name].formula,
+            used,
+            stored,
+            parameters.overtaken(used, config.layers),
+        )
+        for name, used, stored in counted
+    ]
+    columns = ["model", "learns", "formula", "counted", "stored", "CGD more from B"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return WORDS.panel("counts", run, view, table=frame, data=frame)

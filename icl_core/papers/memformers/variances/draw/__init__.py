@@ -1,1 +1,0 @@
-"""What variances draws of its runs."""
