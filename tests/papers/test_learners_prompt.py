@@ -13,10 +13,10 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression.learner_table import LEARNERS
 from icl_core.papers.learners.prompt import load_run
 from icl_core.papers.learners.prompt import run as run_module
-from icl_core.papers.learners.prompt.draw.style import STYLES
-from icl_core.papers.learners.prompt.groups import GROUPS, MEMBERS
+from icl_core.papers.learners.prompt.draw import STYLES
 from icl_core.papers.learners.prompt.run import compute
-from icl_core.papers.learners.prompt.settings import Config, View
+from icl_core.papers.learners.prompt.settings import GROUPS, MEMBERS, Config, View
+from icl_core.papers.learners.prompt.words import off_home
 from icl_core.papers.learners.shared import references, typed_points
 
 
@@ -77,7 +77,7 @@ def test_own_pairs_take_the_place_of_the_prompt(two):
     np.testing.assert_allclose(prompt.w, [2, -1], atol=1e-12)
     np.testing.assert_allclose(prompt.learned["squares"][-1], [2, -1], atol=1e-10)
     assert load_run.pairs_read(two, view) == 3
-    assert "home has 6" in load_run.where(two, view)
+    assert "home has 6" in off_home(two, view)
 
 
 def test_pairs_of_another_size_are_a_sentence(two):
@@ -131,7 +131,7 @@ def test_a_larger_x_keeps_the_target(two):
     np.testing.assert_allclose(large.x, 2 * small.x)
     noise = [prompt.y - prompt.x @ prompt.w for prompt in (small, large)]
     np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
-    assert "2 times" in load_run.where(two, View(scale=2.0))
+    assert "2 times" in off_home(two, View(scale=2.0))
     # a sum of y x is quadratic in x
     clean = replace(two.config, noise=0.0)
     run = _run(clean)

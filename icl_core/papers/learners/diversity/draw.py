@@ -5,10 +5,10 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.number_text import significant
-from icl_core.figures import Curve, number_text
+from icl_core.figures import Curve
 from icl_core.papers.learners.diversity import one_layer
 from icl_core.papers.learners.diversity.settings import View
+from icl_core.papers.learners.diversity.words import WORDS
 
 LEAST, LARGEST = 0.01, 3.0  # the ends of the axis of errors
 LINES = {
@@ -22,8 +22,6 @@ LINES = {
 def errors(run: Run, view: View) -> Panel:
     """Draw what is left of trained and of fresh tasks against the number of training tasks."""
     counts = run["curve/step"]
-    at = run.step(view)
-    place = run.snapshot_at(view)
     series = [
         Curve(name, counts, run[f"curve/{key}"], kind, dash)
         for key, (name, kind, dash) in LINES.items()
@@ -36,25 +34,11 @@ def errors(run: Run, view: View) -> Panel:
         log_y=True,
         y_range=(LEAST, LARGEST),
         lines=[("Bayes, w* ~ N(0, I)", float(run["baseline/ridge"][0]), "floor")],
-        at=at,
+        at=run.step(view),
         height=figures.SEAT,
     )
-    trained, fresh = (
-        number_text(float(run[f"curve/optimum_{where}"][:, place].mean()), 2)
-        for where in ("trained", "fresh")
-    )
-    return Panel(
-        f"Trained {trained} left, fresh {fresh}",
-        "The error over that of predicting zero: of the best single layer of linear attention on "
-        "other prompts of its training tasks (dashed) and on tasks that it has never seen (solid), "
-        "and of the layer that is fitted to prompts (dotted, on the solid line with many prompts). "
-        "They meet once there are several times as many tasks as features. A learner that knows "
-        "the training tasks by heart leaves more of fresh ones.",
-        figures.seated(figure),
-        data=pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series}).round(
-            5
-        ),
-    )
+    data = pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel("errors", run, view, figures.seated(figure), data=data.round(5))
 
 
 def matrix(run: Run, view: View) -> Panel:
@@ -64,20 +48,12 @@ def matrix(run: Run, view: View) -> Panel:
     optimum, fitted = (
         run[f"snapshot/{name}"][place, row].astype(np.float32) for name in ("optimum", "fitted")
     )
-    d = run.config.d
-    labels = [str(i + 1) for i in range(d)]
-    count = run.step(view)
-    rank = min(d, count)
-    return Panel(
-        f"With {count:,} {'task' if count == 1 else 'tasks'} the best Γ has rank {rank}",
-        "The matrix that the layer puts between the query and b = 1/n ∑ y x: fitted to prompts, "
-        "and its optimum. With one task it is w wᵀ, as good as a memory of w. With many it becomes "
-        "a multiple of the identity: one step of gradient descent, whatever the task is.",
-        figures.small_maps(
-            {"fitted": fitted, "optimum": optimum}, (labels, labels), ("", ""), "Γ", 1.0
-        ),
-        data=pd.DataFrame(fitted, columns=labels),
+    labels = [str(i + 1) for i in range(run.config.d)]
+    figure = figures.small_maps(
+        {"fitted": fitted, "optimum": optimum}, (labels, labels), ("", ""), "Γ", 1.0
     )
+    data = pd.DataFrame(fitted, columns=labels)
+    return WORDS.panel("matrix", run, view, figure, data=data)
 
 
 def singular_values(run: Run, view: View) -> Panel:
@@ -97,16 +73,14 @@ def singular_values(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series, "rank", "singular value of Γ", y_range=(0.0, 1.15), height=figures.SEAT
     )
-    least = number_text(float(series[0].mean()[-1]), 2)
-    return Panel(
-        f"The least singular value is {least}",
-        "Of the optimum as many values are above zero as there are tasks, at most d. Along the "
-        "others it answers nothing. With more tasks all come to the same value, that of one step "
-        "of gradient descent at its best rate.",
+    data = pd.DataFrame({"rank": ranks} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel(
+        "singular values",
+        run,
+        view,
         figures.seated(figure),
-        data=pd.DataFrame({"rank": ranks} | {curve.name: curve.mean() for curve in series}).round(
-            5
-        ),
+        data=data.round(5),
+        least=float(series[0].mean()[-1]),
     )
 
 
@@ -118,30 +92,17 @@ def span(run: Run, view: View) -> Panel:
         Curve("within the span", counts, inside, "layer 2", markers=True),
         Curve("outside", counts, outside, "layer 8", markers=True),
     ]
-    at = run.step(view)
     figure = figures.curves(
         series,
         "training tasks, k",
         "share left",
         log_x=True,
         y_range=(0.0, 1.15),
-        at=at,
+        at=run.step(view),
         height=figures.SEAT,
     )
-    place = run.snapshot_at(view)
-    left = number_text(float(inside[:, place].mean()), 2)
-    has_outside = bool(np.isfinite(outside[:, place]).any())
-    title = f"Within {left} is left, outside all"
-    return Panel(
-        title if has_outside else f"{left} is left in every direction",
-        "A fresh task has a part within the span of the training tasks and a part outside. Of the "
-        "part outside the layer knows nothing, and all of it is left. From k = d on there is no "
-        "outside, and what is left within falls to that of one step.",
-        figures.seated(figure),
-        data=pd.DataFrame(
-            {"tasks": counts, "within": inside.mean(0), "outside": outside.mean(0)}
-        ).round(5),
-    )
+    data = pd.DataFrame({"tasks": counts, "within": inside.mean(0), "outside": outside.mean(0)})
+    return WORDS.panel("span", run, view, figures.seated(figure), data=data.round(5))
 
 
 def memory(run: Run, view: View) -> Panel:
@@ -166,19 +127,9 @@ def memory(run: Run, view: View) -> Panel:
         y_range=(LEAST, LARGEST),
         lines=[("Bayes, w* ~ N(0, I)", float(run["baseline/ridge"][0]), "floor")],
     )
-    last = number_text(float(run["curve/memory_fresh"][:, -1].mean()), 2)
-    most = significant(float(run["curve/memory_trained"].mean(0).max()), 1)
-    return Panel(
-        f"Knowing 1,024 tasks by heart still leaves {last} of a fresh one",
-        "Bayes over the training tasks weighs each by how well it fits the pairs. Of trained tasks "
-        f"it leaves {most} at most; a line at the bottom has 0.01 or less. Of a fresh task it "
-        "leaves about the distance to the nearest that it knows, which in many features falls "
-        "slowly.",
-        figure,
-        data=pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series}).round(
-            5
-        ),
-    )
+    data = pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series})
+    most = float(run["curve/memory_trained"].mean(0).max())
+    return WORDS.panel("memory", run, view, figure, data=data.round(5), most=most)
 
 
 def _singular(matrices: np.ndarray) -> np.ndarray:

@@ -1,39 +1,14 @@
-"""Every prompt has a noise of its own, and nobody says how much. The best method would take long
-steps where there is none and short ones where there is much. Does a model find that by remembering
-past gradients, as the Memformer does, or by letting attention work on all of a token, labels and
-covariates alike?
+"""Prompts whose noise nobody knows: a memory of past gradients beside attention on all of a
+token."""
 
-A Memformer of this form cannot adapt to the noise of a prompt, however it is trained; whether
-memory helps a model that has products of labels is not tested here.
-
-Play the noise from none to more than the labels themselves. Watch what each model leaves, what its
-layers amount to as steps along gradients, and what it keeps of weak directions beside ridge that
-knows the noise.
-"""
-
-from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
-from icl_core.figures import number_text
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.learners.memory import claims, draw
-from icl_core.papers.learners.memory.metrics import measure, share
-from icl_core.papers.learners.memory.models import MEMFORMER
 from icl_core.papers.learners.memory.settings import BATCH, LEVELS, PRESETS, TESTED_ON, Config, View
-from icl_core.papers.learners.memory.story import STORY
 from icl_core.papers.learners.memory.train import NAMES, compute
+from icl_core.papers.learners.memory.words import WORDS
 
 CALLS = 0.1  # giga-operations that the many small calls of a step amount to
 BAYES = 2.8e6  # operations of Bayes on a prompt
-
-
-def headline(run: Run, view: View) -> str:
-    """Return what you see: what both kinds of model leave at the noise shown."""
-    level = run.snapshot_at(view)
-    attention, memformer, ridge = (
-        number_text(share(run, id, level), 3) for id in ("all", MEMFORMER, "knowing")
-    )
-    return (
-        f"At a noise of {run.step(view)}% attention leaves {attention} of the error of predicting "
-        f"zero, the Memformer {memformer}, ridge that knows the noise {ridge}."
-    )
 
 
 def cost(config: Config) -> float:
@@ -48,13 +23,12 @@ def cost(config: Config) -> float:
 
 EXPERIMENT = Experiment(
     name="memory",
-    title="Does it need its memory?",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
     claims=claims.ALL,
-    metrics=measure,
+    metrics=claims.measure,
     drawings=(
         Drawing("errors", draw.errors, wide=True, seeds=MEAN_OF_SEEDS),
         Drawing("kept", draw.kept, seeds=MEAN_OF_SEEDS),
@@ -67,7 +41,5 @@ EXPERIMENT = Experiment(
         Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,
-    headline=headline,
     cost=cost,
-    story=STORY,
 )  # fmt: skip

@@ -1,9 +1,11 @@
-"""What is known of linear attention on prompts of unknown noise, and what is found; each written
-once."""
+"""What is known of linear attention on prompts of unknown noise, and what is found, each written
+once; and its number, read off a run."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
 
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")
@@ -86,3 +88,43 @@ SHORTER = ours(
     at_least=2.0,
 )
 ALL = (NEAR, ADAPTS, EITHER, SHORTER, MEMORY, ALONE, BAYES, EXACT)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return all that this setting can bear out. Seeds differ in their first numbers alone: all
+    train on the same prompts and are tested on the same."""
+    best = np.min([total(run, name) for name in run.names("models")], 0)
+    kept_alone = np.min([gain(run, name) for name in ("without yy", "without xy")], 0)
+    return [
+        Metric.over_seeds(BAYES, best / total(run, "bayes")),
+        Metric(EXACT, float(run["explained/memformer"].min())),
+        Metric.over_seeds(MEMORY, ratio(run, "memformer", "ridge")),
+        Metric.over_seeds(ALONE, ratio(run, "xx alone", "ridge")),
+        Metric.over_seeds(ADAPTS, ratio(run, "all", "ridge")),
+        Metric.over_seeds(NEAR, gain(run, "all") / gain(run, "knowing")),
+        Metric.over_seeds(EITHER, kept_alone / gain(run, "all")),
+        Metric.over_seeds(SHORTER, shortening(run, "all") / shortening(run, "xx alone")),
+    ]
+
+
+def gain(run: Run, name: str) -> np.ndarray:
+    """Return how much less a model leaves over all noises than ridge with one r, [seeds], or a
+    reference, a number."""
+    return total(run, "ridge") - total(run, name)
+
+
+def shortening(run: Run, name: str) -> np.ndarray:
+    """Return the last step that is read off a model's answers without noise, over that with the
+    most, [seeds]."""
+    last = run[f"triangle/{name}"][:, :, -1, -1]  # [levels, seeds]
+    return last[0] / last[-1]
+
+
+def total(run: Run, name: str) -> np.ndarray:
+    """Return what a model leaves over all noises, [seeds], or a reference, a number."""
+    return run[f"total/{name}"]
+
+
+def ratio(run: Run, model: str, reference: str) -> np.ndarray:
+    """Return what a model leaves over what a reference leaves, [seeds]."""
+    return total(run, model) / total(run, reference)

@@ -17,9 +17,8 @@ from icl_core.in_context_regression.untrained import (
     sums,
     weights,
 )
-from icl_core.papers.learners.prompt.groups import MEMBERS
 from icl_core.papers.learners.prompt.run import SETTINGS
-from icl_core.papers.learners.prompt.settings import View
+from icl_core.papers.learners.prompt.settings import MEMBERS, View
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.shared.typed_points import pairs
 
@@ -80,6 +79,11 @@ def share_left(run: Run, id: str) -> float:
     return float(run["lengths/share"][place(run, id), -1])
 
 
+def best_on_average(run: Run) -> Learner:
+    """Return who leaves least on average."""
+    return min(learners_of(run), key=lambda learner: share_left(run, learner.id))
+
+
 def shown(run: Run, view: View) -> Shown:
     """Return the prompt that the view asks for, read by every learner. Raises `CannotDraw` if a
     visitor's own pairs have another number of features."""
@@ -93,17 +97,31 @@ def pairs_read(run: Run, view: View) -> int:
     return round(run.step(view) / run.config.n * count)
 
 
-def where(run: Run, view: View) -> str:
-    """Return what is not home's about the prompt that is shown, for a note; empty if nothing is."""
+def error_here(run: Run, view: View, id: str) -> float:
+    """Return what a learner leaves of the prompt that is shown, after the pairs read."""
+    return float(shown(run, view).errors[id][pairs_read(run, view)])
+
+
+def best_here(run: Run, view: View) -> Learner:
+    """Return who leaves least of the prompt after the pairs read, of the learners that are
+    shown."""
+    return min(members(run, view), key=lambda learner: error_here(run, view, learner.id))
+
+
+def worst_here(run: Run, view: View) -> Learner:
+    """Return who leaves most of them."""
+    return max(members(run, view), key=lambda learner: error_here(run, view, learner.id))
+
+
+def nearest(run: Run, view: View) -> Learner:
+    """Return whose weights after the pairs read are nearest to w*, of the learners that are
+    shown."""
     prompt = shown(run, view)
-    notes: list[str] = []
-    if prompt.own:
-        notes.append("your own pairs; w* is what fits them best")
-        if len(prompt.x) != run.config.n:
-            notes.append(f"{len(prompt.x)} of them, home has {run.config.n}")
-    elif view.scale != 1:
-        notes.append(f"x is {view.scale:.3g} times as large as at home")
-    return f"Off home: {', '.join(notes)}." if notes else ""
+    read = pairs_read(run, view)
+    return min(
+        members(run, view),
+        key=lambda learner: float(np.linalg.norm(prompt.learned[learner.id][read] - prompt.w)),
+    )
 
 
 @lru_cache(maxsize=16)

@@ -6,13 +6,25 @@ from typing import ClassVar
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.learners.prompt.groups import GROUPS
 from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, HomeConfig
 
 TUNED_ON, TESTED_ON, BROKEN_ON = 1000, 1000, 400  # prompts
 NUMBERS = 40  # numbers of the size of a prompt's weights for every label, held at once
 
+# which learners are drawn together
+GROUPS = {
+    "main": "one of each kind",
+    "steps": "steps on all pairs",
+    "states": "rules for a state",
+    "solutions": "those that solve",
+}
+MEMBERS = {
+    "main": ("sum", "gd", "cg", "delta", "unit", "recursive", "bayes"),
+    "steps": ("sum", "gd", "momentum", "nesterov", "cg", "gd-sigma", "cg-sigma", "bayes"),
+    "states": ("sum", "decayed", "delta", "unit", "longhorn", "gated", "delta-sigma", "recursive"),
+    "solutions": ("ridge", "squares", "recursive", "cg", "bayes"),
+}
 CHANGED = {
     "scale": "scale of x, α",
     "noise": "noise in the labels, τ",

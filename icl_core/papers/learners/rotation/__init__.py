@@ -1,34 +1,12 @@
-"""A trained linear transformer beats conjugate gradient for some layers. It has seen thousands of
-prompts with one covariance Σ, and steps along Σ⁻¹; conjugate gradient knows nothing before it reads
-a prompt. So here Σ is taken away: every prompt has eigenvectors of its own, with the same
-eigenvalues. What is left of the lead?
+"""What is left of a trained transformer's lead where Σ is taken away."""
 
-The best fixed steps are computed, not trained: a linear transformer with memory comes to the best
-polynomial in S, and no method with fixed coefficients can do better.
-"""
-
-from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.figures import number_text
+from icl_core.contract.experiment import Drawing, Experiment
 from icl_core.papers.learners.rotation import claims, draw
-from icl_core.papers.learners.rotation.metrics import measure, share
 from icl_core.papers.learners.rotation.run import CONDITIONS, compute
 from icl_core.papers.learners.rotation.settings import PRESETS, Config, View
-from icl_core.papers.learners.rotation.story import STORY
+from icl_core.papers.learners.rotation.words import WORDS
 
 LAYER = ("layer",)
-
-
-def headline(run: Run, view: View) -> str:
-    """Return what you see: what the best fixed steps leave with Σ and without."""
-    layer = min(view.layer, run.config.layers)
-    fixed, rotated, conjugate = (
-        number_text(share(run, name, layer), 3)
-        for name in ("floor/fixed", "floor/rotated", "conjugate/rotated")
-    )
-    return (
-        f"After {layer} layers the best fixed steps leave {fixed} where Σ is known, {rotated} "
-        f"where it is rotated; CG {conjugate}."
-    )
 
 
 def cost(config: Config) -> float:
@@ -39,13 +17,12 @@ def cost(config: Config) -> float:
 
 EXPERIMENT = Experiment(
     name="rotation",
-    title="Take Σ away",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
     claims=claims.ALL,
-    metrics=measure,
+    metrics=claims.measure,
     drawings=(
         Drawing("fixed", draw.fixed, LAYER, moving=False),
         Drawing("rotated", draw.rotated, LAYER, moving=False),
@@ -54,7 +31,5 @@ EXPERIMENT = Experiment(
         Drawing("conditions", draw.conditions, LAYER, "Other covariances", moving=False),
     ),
     presets=PRESETS,
-    headline=headline,
     cost=cost,
-    story=STORY,
 )

@@ -1,11 +1,15 @@
-"""What becomes of methods where Σ is taken away; each claim written once."""
+"""What becomes of methods where Σ is taken away, each claim written once; and its number, read off
+a run."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
 
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")
+LAYERS = 4
 PAPERS = {"d": 5, "n": 20, "covariance": "uneven", "layers": (4, 5, 6)}
 
 NOTHING_TO_KNOW = theory(
@@ -54,3 +58,32 @@ WORTH = ours(
     at_least=10.0,
 )
 ALL = (NOTHING_TO_KNOW, SOLVED, LEAD, LOST, WORTH)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return all that this setting can bear out."""
+    config = run.config
+    metrics: list[Metric] = []
+    if config.covariance == "isotropic":
+        both = [run[f"share/floor/{case}"][-1, 0] for case in ("rotated", "fixed")]
+        metrics.append(Metric(NOTHING_TO_KNOW, float(both[0] / both[1])))
+    if config.layers >= config.d:
+        left = max(float(run[f"share/conjugate/{case}"][-1, 0]) for case in ("rotated", "fixed"))
+        metrics.append(Metric(SOLVED, left))
+    if config.layers >= LAYERS:
+        for claim, first, second in (
+            (LEAD, "floor/fixed", "conjugate/rotated"),
+            (LOST, "floor/rotated", "conjugate/rotated"),
+            (WORTH, "floor/rotated", "floor/fixed"),
+        ):
+            metrics.append(Metric(claim, *ratio(run, first, second, LAYERS)))
+    return metrics
+
+
+def ratio(run: Run, first: str, second: str, layer: int) -> tuple[float, float]:
+    """Return what one method leaves over what another leaves, with a standard error that takes
+    both errors for independent."""
+    over, over_error = run[f"share/{first}"][layer]
+    under, under_error = run[f"share/{second}"][layer]
+    value = float(over / under)
+    return value, value * float(np.hypot(over_error / over, under_error / under))

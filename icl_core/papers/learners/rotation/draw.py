@@ -5,9 +5,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, number_text, significant
-from icl_core.papers.learners.rotation.metrics import share
+from icl_core.figures import Curve
 from icl_core.papers.learners.rotation.settings import View
+from icl_core.papers.learners.rotation.words import WORDS, layer_shown
 
 LEAST = 1e-4  # the lower end of the axis of shares
 STYLES = {
@@ -18,13 +18,8 @@ STYLES = {
 TITLES = {"fixed": "Σ known", "rotated": "rotated"}
 
 
-def _layer(run: Run, view: View) -> int:
-    return min(view.layer, run.config.layers)
-
-
 def _by_layer(run: Run, view: View, case: str) -> Panel:
     """Draw what methods leave after each layer in one case."""
-    layer = _layer(run, view)
     x = np.arange(run.config.layers + 1)
     series = [
         Curve(
@@ -42,30 +37,14 @@ def _by_layer(run: Run, view: View, case: str) -> Panel:
         "share left",
         log_y=True,
         y_range=(LEAST, 1.3),
-        at=layer,
+        at=layer_shown(run, view),
         height=figures.SEAT,
     )
     if case == "rotated":  # the panel beside it has the names
         for trace in figure.data:
             trace.update(showlegend=False)
-    floor, conjugate = (significant(share(run, f"{of}/{case}", layer), 2) for of in METHODS)
-    caption = {
-        "fixed": "Σ is the same in every prompt, and every method steps along Σ⁻¹. The best fixed "
-        "steps, which a trained linear transformer with memory comes to, begin close to "
-        "conjugate gradient and fall behind with every further layer.",
-        "rotated": "Every prompt has eigenvectors of its own, so that nothing can be known of them "
-        "beforehand. One rate must do for steep and for flat directions. Conjugate gradient reads "
-        "them off the prompt, and leaves the others behind.",
-    }[case]
-    return Panel(
-        f"{TITLES[case].capitalize()}: fixed steps have {floor} left, CG {conjugate}",
-        caption + " Below the axis' end, 0.0001, lines stay on it.",
-        figures.seated(figure),
-        data=pd.DataFrame({"layers": x} | {curve.name: curve.y for curve in series}).round(6),
-    )
-
-
-METHODS = ("floor", "conjugate")
+    data = pd.DataFrame({"layers": x} | {curve.name: curve.y for curve in series})
+    return WORDS.panel(case, run, view, figures.seated(figure), data=data.round(6))
 
 
 def fixed(run: Run, view: View) -> Panel:
@@ -80,7 +59,7 @@ def rotated(run: Run, view: View) -> Panel:
 
 def lead(run: Run, view: View) -> Panel:
     """Draw how many times less fixed steps leave than plain conjugate gradient, in both cases."""
-    layer = _layer(run, view)
+    layer = layer_shown(run, view)
     x = np.arange(1, run.config.layers + 1)
     conjugate = np.clip(run["share/conjugate/rotated"][1:, 0], 1e-12, None)
     series = [
@@ -103,21 +82,22 @@ def lead(run: Run, view: View) -> Panel:
         at=layer,
         height=figures.SEAT,
     )
-    ahead, behind = (float(curve.y[layer - 1]) for curve in series)
-    return Panel(
-        f"What plain CG leaves is {significant(ahead, 2)} × the steps with Σ, "
-        f"{significant(behind, 2)} × rotated",
-        "How many times more plain conjugate gradient leaves than the best fixed steps: above 1 "
-        "the steps lead. With a known Σ they lead for some layers, because they know what "
-        "conjugate gradient has to find out. Without they never do.",
+    data = pd.DataFrame({"layers": x} | {curve.name: curve.y for curve in series})
+    times_fixed, times_rotated = (float(curve.y[layer - 1]) for curve in series)
+    return WORDS.panel(
+        "lead",
+        run,
+        view,
         figures.seated(figure),
-        data=pd.DataFrame({"layers": x} | {curve.name: curve.y for curve in series}).round(5),
+        data=data.round(5),
+        times_fixed=times_fixed,
+        times_rotated=times_rotated,
     )
 
 
 def kept(run: Run, view: View) -> Panel:
     """Draw what the best fixed steps keep at every eigenvalue, over the eigenvalues of S."""
-    layer = _layer(run, view)
+    layer = layer_shown(run, view)
     series = [
         Curve(
             TITLES[case], run[f"polynomial/at/{case}"], run[f"polynomial/{case}"][layer - 1], kind
@@ -146,27 +126,27 @@ def kept(run: Run, view: View) -> Panel:
             hoverinfo="skip",
             name=f"eigenvalues, {TITLES[case]}",
         )
-    spread = {
-        case: float(np.quantile(run[f"eigenvalues/{case}"], 0.02)) for case in ("fixed", "rotated")
-    }
-    least = number_text(spread["rotated"], 2)
-    return Panel(
-        f"Eigenvalues reach {least} without Σ, {number_text(spread['fixed'], 2)} with it",
-        "The share of w* that the best fixed steps keep along a direction with eigenvalue λ; 1 is "
-        "right. Ticks are eigenvalues of prompts. Divided by Σ they lie around 1, where a "
-        "polynomial of few steps can be near 1. Without Σ they reach down to 0, where every "
-        "polynomial begins at 0.",
+    data = pd.DataFrame(
+        {"λ, Σ known": series[0].x, "kept, Σ known": series[0].y, "λ": series[1].x}
+        | {"kept, rotated": series[1].y}
+    )
+    least_with, least_without = (
+        float(np.quantile(run[f"eigenvalues/{case}"], 0.02)) for case in ("fixed", "rotated")
+    )
+    return WORDS.panel(
+        "kept",
+        run,
+        view,
         figures.seated(figure),
-        data=pd.DataFrame(
-            {"λ, Σ known": series[0].x, "kept, Σ known": series[0].y, "λ": series[1].x}
-            | {"kept, rotated": series[1].y}
-        ).round(5),
+        data=data.round(5),
+        least_with=least_with,
+        least_without=least_without,
     )
 
 
 def conditions(run: Run, view: View) -> Panel:
     """Draw what is left against the condition number of Σ."""
-    layer = _layer(run, view)
+    layer = layer_shown(run, view)
     at = run["sweep/at"]
     series = [
         Curve(
@@ -190,12 +170,13 @@ def conditions(run: Run, view: View) -> Panel:
         log_y=True,
         y_range=(LEAST, 1.3),
     )
-    worst = number_text(float(series[1].y[-1]), 2)
-    return Panel(
-        f"At a condition of {at[-1]:g} rotated steps leave {worst}",
-        f"After {layer} layers, for a Σ whose eigenvalues fall from 1 by equal factors. Where Σ is "
-        "known its condition makes no difference. Where it is not, fixed steps lose more the more "
-        "uneven it is; conjugate gradient loses far less.",
+    data = pd.DataFrame({"condition": at} | {curve.name: curve.y for curve in series})
+    return WORDS.panel(
+        "conditions",
+        run,
+        view,
         figure,
-        data=pd.DataFrame({"condition": at} | {curve.name: curve.y for curve in series}).round(6),
+        data=data.round(6),
+        largest=at[-1],
+        left=float(series[1].y[-1]),
     )

@@ -1,4 +1,4 @@
-"""Reads a run of trained learners."""
+"""Read a run of trained learners."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,9 @@ from torch import Tensor
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.trained_learner import TrainedLearner
+from icl_core.papers.learners.trained.settings import View
 
-LATE = 0.1  # the share of the steps over which a training's end is judged
+LATE = 0.1  # the share of the steps over which a training's end is measured
 LEARNING = 0.05  # a fall of the error over these by more than this share: it is still learning
 
 
@@ -67,6 +68,22 @@ def nearest(run: Run, id: str, snapshot: int) -> Reference:
     best = int(distances.argmin())
     error = float(run["final/error"][place(run, id), best])
     return Reference(run.names("references")[best], float(distances[best]), error)
+
+
+def prompt_shown(run: Run, view: View) -> int:
+    """Return the index of the prompt of home that is shown."""
+    return min(view.prompt, run["prompt/y"].shape[1] - 1)
+
+
+def implied_weights(run: Run, view: View) -> np.ndarray:
+    """Return every learner's implied weights in the prompt that is shown, [learners, d]."""
+    return run["snapshot/implied"][run.snapshot_at(view), :, prompt_shown(run, view)]
+
+
+def distances_to_target(run: Run, view: View) -> np.ndarray:
+    """Return how far these are from w*, [learners]."""
+    target = run["prompt/w"][:, prompt_shown(run, view)]
+    return np.linalg.norm(implied_weights(run, view) - target, axis=1)
 
 
 def fall(run: Run, id: str) -> float:

@@ -1,6 +1,8 @@
-"""What is claimed, each claim written once."""
+"""What is claimed, each claim written once, and measured."""
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
 
 RECOVERED = Claim(
     id="toy.recovered",
@@ -20,3 +22,15 @@ EXACT = Claim(
     source="exact",
     at_most=0.0,
 )
+ALL = (RECOVERED, EXACT)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the cosine of the final weights with the teacher's, and the last loss."""
+    weights, teacher = run["final/weights"], run["final/teacher"]  # [seeds, d]
+    norms = np.linalg.norm(weights, axis=1) * np.linalg.norm(teacher, axis=1)
+    cosines = (weights * teacher).sum(1) / np.maximum(norms, 1e-12)
+    return [
+        Metric(RECOVERED, float(cosines.mean())),
+        Metric(EXACT, float(run["curve/loss"][:, -1].mean())),
+    ]

@@ -2,6 +2,7 @@
 
 import numpy as np
 from icl_core.papers.toy.walk.settings import View
+from icl_core.papers.toy.walk.words import WORDS
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
@@ -10,31 +11,26 @@ from icl_core.figures.style import axis, layout
 
 
 def loss(run: Run, view: View) -> Panel:
-    """The loss over training, of a run that may still be going."""
+    """Draw the loss over training, of a run that may still be going."""
     line = figures.Curve("loss", run["curve/step"], run["curve/loss"])
     at = run.step(view) if run.snapshot_steps else None
-    figure = figures.seated(figures.curves([line], "training step", "loss", log_y=True, at=at))
-    return Panel(
-        "The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure
-    )
+    figure = figures.curves([line], "training step", "loss", log_y=True, at=at)
+    return WORDS.panel("loss", run, view, figures.seated(figure))
 
 
 def weights(run: Run, view: View) -> Panel:
-    """The weights at the step shown beside the teacher's: two bars an input, on one scale for all
-    steps."""
+    """Draw the weights at the step shown beside the teacher's: two bars an input, on one scale for
+    all steps."""
     seed = min(view.seed_shown, run.config.seeds - 1)
     every, teacher = run["snapshot/weights"][:, seed], run["final/teacher"][seed]
-    bars = {"student": every[run.snapshot_at(view)], "teacher": teacher}
-    kinds = {"student": "trained", "teacher": "floor"}
     limit = 1.05 * float(np.abs([*every, teacher]).max())
-    traces = [_bars(values, name, kinds[name]) for name, values in bars.items()]
+    traces = [
+        _bars(every[run.snapshot_at(view)], "student", "trained"),
+        _bars(teacher, "teacher", "floor"),
+    ]
     axes = {"xaxis": axis("input"), "yaxis": axis("weight", range=[-limit, limit])}
-    figure = figures.seated(Figure(traces, layout(figures.SEAT, **axes)))
-    return Panel(
-        "The student meets the teacher",
-        "At first the student has no weights; in the end the bars agree.",
-        figure,
-    )
+    figure = Figure(traces, layout(figures.SEAT, **axes))
+    return WORDS.panel("weights", run, view, figures.seated(figure))
 
 
 def _bars(values: np.ndarray, name: str, kind: str) -> Trace:
@@ -48,11 +44,7 @@ def _bars(values: np.ndarray, name: str, kind: str) -> Trace:
 
 
 def spread(run: Run, view: View) -> Panel:
-    """What is left between every seed's student and its teacher at the end."""
+    """Draw what is left between every seed's student and its teacher at the end."""
     left = np.abs(run["final/weights"] - run["final/teacher"]).max(1)
     names = [f"seed {run.config.seed + index}" for index in range(len(left))]
-    caption = (
-        "The largest error of any weight, one bar a seed. A student that has learned nothing "
-        "would be off by 1 or 2."
-    )
-    return Panel("Every seed arrives", caption, figures.bars(names, left, "largest error"))
+    return WORDS.panel("spread", run, view, figures.bars(names, left, "largest error"))

@@ -1,4 +1,4 @@
-"""Trains all seeds at once. Each seed has its own generator: more seeds change no other."""
+"""Train all seeds at once. Each seed has its own generator: more seeds change no other."""
 
 from functools import partial
 
@@ -13,7 +13,7 @@ EVERY = 5
 
 
 def compute(config: Config, progress: Progress) -> Tensors:
-    """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*`
+    """Return `curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*`
     [seeds, d]."""
     only = phases.Phase("walk", config.steps, partial(_train, config), loop.State.curves)
     curves = partial(phases.curves, "walk")

@@ -10,7 +10,7 @@ from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.in_context_regression.changes import CHANGES, exact
 from icl_core.in_context_regression.home import one_step_share, sum_share
-from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
+from icl_core.papers.learners.prompt.draw import STYLES
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -20,13 +20,13 @@ from icl_core.papers.learners.prompt.load_run import (
     shown,
 )
 from icl_core.papers.learners.prompt.settings import CHANGED, View
+from icl_core.papers.learners.prompt.words import WORDS, capitalised, share_text
 
 SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
 ROUNDING = 1e-6  # departures below this are rounding
 DECADES = 5
 FLOOR = 10.0**-DECADES  # the least share that is drawn
 NAMES = 104  # pixels of the names of learners beside a map
-TUNING = "least mean error after all pairs, over 1,000 prompts of home"
 
 
 def table(run: Run, view: View) -> Panel:
@@ -43,16 +43,9 @@ def table(run: Run, view: View) -> Panel:
         }
         for learner in learners_of(run)
     ]
-    best = min(learners_of(run), key=lambda learner: share_left(run, learner.id))
-    return Panel(
-        f"On average {best.short} leaves least, {share_text(share_left(run, best.id))}",
-        "w and W are weights, S and b sums over the pairs. The rate is η, in updates of W it is b "
-        f"or β; the decay is a or γ. One rule sets them all: {TUNING}. What is left is the error "
-        "after all pairs over that of predicting zero. The right answer at the query is "
-        f"{number_text(float(prompt.w @ prompt.query), 3)}.",
-        table=pd.DataFrame(rows),
-        data=pd.DataFrame(rows),
-    )
+    table = pd.DataFrame(rows)
+    answer = float(prompt.w @ prompt.query)
+    return WORDS.panel("table", run, view, table=table, data=table, answer=answer)
 
 
 def on_average(run: Run, view: View) -> Panel:
@@ -82,17 +75,8 @@ def on_average(run: Run, view: View) -> Panel:
         y_range=(FLOOR, 4.0),
         lines=lines,
     )
-    one = number_text(share_left(run, "sum"), 3)
-    return Panel(
-        f"On average one step leaves {one}, Bayes {share_text(share_left(run, 'bayes'))}",
-        "Means over prompts of home; the settings are right for the last pair. Rules that correct "
-        "what they hold fall faster than a sum; but with unit keys a pair with a small x and a "
-        "noisy y makes a large step, which may spoil the mean. Nothing is below Bayes. With noise "
-        "conjugate gradient and least squares peak where there are about as many pairs as "
-        "features: S is then nearly singular. A band is one standard error.",
-        figure,
-        data=pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6),
-    )
+    data = pd.DataFrame({"pairs": x} | {curve.name: curve.y for curve in series}).round(6)
+    return WORDS.panel("average", run, view, figure, data=data)
 
 
 def distances(run: Run, view: View) -> Panel:
@@ -125,13 +109,9 @@ def distances(run: Run, view: View) -> Panel:
             },
         },
     )
-    return Panel(
-        f"Nearest to each other are {names[first]} and {names[second]}",
-        "Mean squared differences between the predictions of two learners after all pairs, over "
-        "the error of predicting zero. Learners whose cell has the colour of the page "
-        "answer alike: look for such blocks.",
-        figure,
-        data=pd.DataFrame(matrix, index=names, columns=names).reset_index(),
+    data = pd.DataFrame(matrix, index=names, columns=names).reset_index()
+    return WORDS.panel(
+        "distances", run, view, figure, data=data, first=names[first], second=names[second]
     )
 
 
@@ -157,16 +137,9 @@ def nearest(run: Run, view: View) -> Panel:
                 "difference of that": texts[1],
             }
         )
-    delta = rows[place(run, "delta")]["acts most like"]
-    return Panel(
-        f"The delta rule acts most like {delta}",
-        "Each learner's predictions beside those of gradient descent and conjugate gradient of 1 "
-        "to 8 steps, ridge with r from 0.001 to 3, and Bayes. A difference is a mean square over "
-        "prompts, as a share of the error of predicting zero; ± is one standard error. Steps have "
-        "the rate that is best for their number.",
-        table=pd.DataFrame(rows),
-        data=pd.DataFrame(rows),
-    )
+    table = pd.DataFrame(rows)
+    method = rows[place(run, "delta")]["acts most like"]
+    return WORDS.panel("nearest", run, view, table=table, data=table, method=method)
 
 
 def symmetries(run: Run, view: View) -> Panel:
@@ -180,21 +153,19 @@ def symmetries(run: Run, view: View) -> Panel:
         cells: dict[str, str] = {"learner": learner.short}
         for id, value in zip(ids, departures[place(run, learner.id)], strict=True):
             known = exact(learner, settings, id)
-            said = "0" if value < ROUNDING else f"{value:.2g}"
-            cells[titles[id]] = said if known is None else f"{said} (exact)"
+            text = "0" if value < ROUNDING else f"{value:.2g}"
+            cells[titles[id]] = text if known is None else f"{text} (exact)"
         rows.append(cells)
-    order = departures[:, ids.index("order")]
-    free = int((order < ROUNDING).sum())
-    return Panel(
-        f"{free} of {len(rows)} learners do not care for the order of the pairs",
-        "How far a prediction is from the one that should come out when the prompt is changed, as "
-        "a share of it: 0 is a symmetry. “Exact” marks what follows from the equation, whatever "
-        "the prompts. With x √2 times as large a sum answers twice as much. Methods that read all "
-        "pairs at once do not see their order; rules that correct do, since the newest pair has "
-        "the last word. The first pair said again counts twice in a sum; a pair of zeros should "
-        "count nothing, but lets a state decay.",
-        table=pd.DataFrame(rows),
-        data=pd.DataFrame(rows),
+    table = pd.DataFrame(rows)
+    indifferent = int((departures[:, ids.index("order")] < ROUNDING).sum())
+    return WORDS.panel(
+        "symmetries",
+        run,
+        view,
+        table=table,
+        data=table,
+        indifferent=indifferent,
+        learners=len(rows),
     )
 
 
@@ -207,8 +178,8 @@ def broken(run: Run, view: View) -> Panel:
     at = run[f"broken/{kind}/at"]
     share = run[f"broken/{kind}/share"]
     bayes = share[place(run, "bayes")]
-    has_noise = bool(bayes.min() > FLOOR)
-    unit = bayes if has_noise else np.ones_like(bayes)
+    over_bayes = bool(bayes.min() > FLOOR)
+    unit = bayes if over_bayes else np.ones_like(bayes)
     series = [
         Curve(
             learner.short,
@@ -224,42 +195,24 @@ def broken(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series,
         CHANGED[kind],
-        "times Bayes" if has_noise else "share left",
+        "times Bayes" if over_bayes else "share left",
         log_x=kind in ("scale", "condition"),
         log_y=True,
-        y_range=(0.7, 1e4) if has_noise else (FLOOR, 100.0),
-        lines=[] if has_noise else [("predicting zero", 1.0, "seed")],
+        y_range=(0.7, 1e4) if over_bayes else (FLOOR, 100.0),
+        lines=[] if over_bayes else [("predicting zero", 1.0, "seed")],
     )
-    worse = [
-        learner.short
-        for learner in members(run, view)
-        if float(share[place(run, learner.id)].max()) > 1.0
-    ]
-    return Panel(
-        f"{capitalised(CHANGED[kind])}: {len(worse)} of {len(members(run, view))} are somewhere "
-        "worse than zero",
-        _broken_caption(has_noise, theory is not None),
+    largest = [float(share[place(run, learner.id)].max()) for learner in members(run, view)]
+    return WORDS.panel(
+        "broken",
+        run,
+        view,
         figure,
         data=pd.DataFrame({CHANGED[kind]: at} | {curve.name: curve.y for curve in series}).round(6),
-    )
-
-
-def _broken_caption(has_noise: bool, has_theory: bool) -> str:
-    """Return what to see where one thing is not as at home."""
-    unit = (
-        "The error is taken over that of Bayes, which alone knows of the change and leaves the "
-        "least possible; only which features matter it does not know. It gains by a larger x, so "
-        "that a line that rises here may still fall in what it leaves. "
-        if has_noise
-        else "Without noise Bayes leaves nothing, and the error is taken over that of predicting "
-        "zero. Unit keys and solvers do not care for the scale. "
-    )
-    return (
-        "Every learner keeps the settings of home, and one thing changes. "
-        + unit
-        + "A fixed learning rate breaks where x grows: steps become too long. "
-        "The title counts who leaves more than predicting zero at any value of the axis."
-        + (" Dots are the closed form of one step." if has_theory else "")
+        what_changes=capitalised(CHANGED[kind]),
+        worse=sum(share > 1.0 for share in largest),
+        learners=len(largest),
+        over_bayes=over_bayes,
+        has_theory=theory is not None,
     )
 
 

@@ -1,23 +1,32 @@
-"""One prompt as it is read: its pairs, the weights of every learner, their errors and states."""
+"""One prompt as it is read: its pairs, the weights of every learner, their errors and states, and
+what each keeps of w* along each eigenvector of the pairs."""
+
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.figure import Trace
-from icl_core.figures import Curve, number_text
-from icl_core.figures.style import FAINT, INK
+from icl_core.contract.figure import Figure, Trace
+from icl_core.figures import Curve
+from icl_core.figures.style import FAINT, INK, axis, layout
+from icl_core.in_context_regression import filters
+from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import Learner
-from icl_core.papers.learners.prompt.draw.style import STYLES, capitalised, share_text
+from icl_core.papers.learners.prompt.draw import STYLES
 from icl_core.papers.learners.prompt.load_run import (
     Shown,
     members,
     pairs_read,
+    settings_of,
     shown,
-    where,
 )
 from icl_core.papers.learners.prompt.settings import View
+from icl_core.papers.learners.prompt.words import WORDS
 from icl_core.papers.learners.shared.plane import (
     STAR,
     add_mark,
@@ -35,6 +44,24 @@ DEVIATIONS = 2.0  # of the posterior's ellipse
 MARK, NEWEST = 12, 18  # pixels of a mark, and of the newest pair's
 NAMES = 104  # pixels of the names of learners beside a map
 TO_COME = 0.15  # opacity of pairs that are still to come
+POINTS = 121  # of a curve of a filter
+ENDS = (-0.5, 2.0)  # of the axis of shares that are kept
+FARTHEST = 10.0  # where a curve is cut off
+FILTER_MARK = 10  # pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Filter:
+    """What one learner keeps.
+
+    curve        its share at every λ of the grid; NaN where it has no such curve
+    eigenvalues  of S, ascending
+    shares       what it keeps along each eigenvector
+    """
+
+    curve: np.ndarray
+    eigenvalues: np.ndarray
+    shares: np.ndarray
 
 
 def errors(run: Run, view: View) -> Panel:
@@ -46,10 +73,6 @@ def errors(run: Run, view: View) -> Panel:
         Curve(learner.short, x, np.clip(prompt.errors[learner.id], LEAST, None), *_line(learner.id))
         for learner in members(run, view)
     ]
-    left = {learner.short: prompt.errors[learner.id][read] for learner in members(run, view)}
-    best = min(left, key=lambda name: left[name])
-    worst = max(left, key=lambda name: left[name])
-    texts = [share_text(float(left[name])) for name in (best, worst)]
     figure = figures.curves(
         series,
         "pairs read",
@@ -59,19 +82,14 @@ def errors(run: Run, view: View) -> Panel:
         at=read,
         height=figures.SEAT,
     )
-    return Panel(
-        f"After {_pairs(read)} {best} leaves {texts[0]}, {worst} {texts[1]}"
-        if read
-        else f"Zero weights leave {texts[0]}",
-        "The error on this prompt after each pair, over that of predicting zero on prompts of "
-        "home. A line at the bottom has less than 0.0001, one that leaves at the top more than 10. "
-        "Solvers fall at once when pairs suffice for the noise, states fall pair by pair. No line "
-        "is below Bayes on average; on one prompt it may be.",
+    return WORDS.panel(
+        "errors",
+        run,
+        view,
         figures.seated(figure, figures.WIDE),
         data=pd.DataFrame(
             {"pairs": x} | {learner.id: prompt.errors[learner.id] for learner in members(run, view)}
         ),
-        note=where(run, view),
     )
 
 
@@ -100,16 +118,10 @@ def weights(run: Run, view: View) -> Panel:
     target = two(prompt.w)
     add_mark(figure, target, "w*", STAR)
     frame(figure, _extent(prompt, run, view), REACH)
-    nearest = _nearest(prompt, members(run, view), read)
-    distance = float(np.linalg.norm(prompt.learned[nearest.id][read] - prompt.w))
-    return Panel(
-        f"{capitalised(nearest.short)} is nearest to w*, {number_text(distance, 2)} away"
-        if read
-        else "All weights begin at zero",
-        "Every mark is a learner's weights after the pairs read, with its path from zero behind "
-        f"it; the star is w*. {_region(run.config.d)} shrinks pair by pair. A learner outside of "
-        "it ignores what the pairs say; one that is not in the picture is far away."
-        + (" Of more features the first two are drawn." if run.config.d > 2 else ""),
+    return WORDS.panel(
+        "plane",
+        run,
+        view,
         figures.seated(figure),
         data=pd.DataFrame(
             [
@@ -118,7 +130,6 @@ def weights(run: Run, view: View) -> Panel:
                 for t, row in enumerate(prompt.learned[learner.id])
             ]
         ),
-        note=where(run, view),
     )
 
 
@@ -137,27 +148,7 @@ def pairs_drawn(run: Run, view: View) -> Panel:
     add_pairs(figure, prompt.x, prompt.y, prompt.w, marker, REACH)
     data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)])
     data["y"] = prompt.y
-    return Panel(
-        f"{read} of {_pairs(len(order))} read",
-        f"{_what_dots_are(d)} The newest is largest; those to come are faint. "
-        + ("Drag a pair, or type" if d <= 2 else "Type")
-        + " pairs of your own in “This prompt”: "
-        + ("0.5 1: 2; -0.8 0: -1.4." if d == 2 else "x, a colon, y; pairs end with a semicolon."),
-        figures.seated(figure),
-        data=data,
-        note=where(run, view),
-    )
-
-
-def _what_dots_are(d: int) -> str:
-    """Return what a pair's dot shows and what a learner has to find, for a caption."""
-    if d == 1:
-        return "Each dot is a pair: x across, y up. The learners must find the slope."
-    first_two = " (of more features the first two are drawn)" if d > 2 else ""
-    return (
-        f"Each dot is a pair: where it lies is x{first_two}, its colour is y. The learners must "
-        "find the direction in which y grows, and how fast."
-    )
+    return WORDS.panel("pairs", run, view, figures.seated(figure), data=data)
 
 
 def states(run: Run, view: View) -> Panel:
@@ -173,47 +164,56 @@ def states(run: Run, view: View) -> Panel:
     matrix = np.array(list(rows.values()))
     limit = 1.5 * float(np.abs(prompt.w).max()) or 1.0
     columns = [f"{i + 1}" for i in range(run.config.d)]
-    nearest = _nearest(prompt, shown_learners, read)
-    away = float(np.abs(prompt.learned[nearest.id][read] - prompt.w).max())
-    return Panel(
-        f"{capitalised(nearest.short)} is within {number_text(away, 2)} of w*"
-        if read
-        else "Before the first pair all rows but w* are empty",
-        "A row is a vector of weights, a column a feature. The first row is what is sought, the "
-        "second the gradient at zero with its sign turned, which is all that a sum of y x holds. "
-        "A learner that is right has the first row's colours. The title names the one nearest to "
-        "w*, and the largest difference of one of its weights.",
-        figures.seated(
-            figures.small_map(
-                np.clip(matrix, -limit, limit),
-                (list(rows), columns),
-                ("learner", "feature"),
-                "weight",
-                limit,
-            )
-        ).update_layout(margin={"l": NAMES}, yaxis={"title": {"text": ""}}),
+    figure = figures.small_map(
+        np.clip(matrix, -limit, limit),
+        (list(rows), columns),
+        ("learner", "feature"),
+        "weight",
+        limit,
+    )
+    return WORDS.panel(
+        "states",
+        run,
+        view,
+        figures.seated(figure).update_layout(margin={"l": NAMES}, yaxis={"title": {"text": ""}}),
         data=pd.DataFrame(matrix, index=list(rows), columns=columns).reset_index(),
-        note=where(run, view),
     )
 
 
-def _nearest(prompt: Shown, learners: list[Learner], read: int) -> Learner:
-    """Return the learner whose weights after the pairs read are nearest to w*."""
-    return min(
-        learners,
-        key=lambda learner: float(np.linalg.norm(prompt.learned[learner.id][read] - prompt.w)),
+def kept(run: Run, view: View) -> Panel:
+    """Draw what is kept of w* along each eigenvector of the pairs read, against its eigenvalue,
+    with the curves of fixed methods."""
+    prompt = shown(run, view)
+    end = max(_usual_end(run), 1.15 * float(np.linalg.eigvalsh(prompt.S[-1]).max()))
+    grid = torch.linspace(0, end, POINTS, dtype=torch.float64)
+    filters_by_id = {
+        learner.id: _filter(run, view, learner, grid) for learner in members(run, view)
+    }
+    figure = Figure(layout=layout(figures.SEAT))
+    for id, filtered in filters_by_id.items():
+        figure.add_traces(_filter_traces(BY_ID[id], grid.numpy(), filtered))
+    for level in (0, 1):
+        line = {"color": FAINT, "width": 1, "dash": "dot"}
+        figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=level, y1=level, line=line)
+    figure.update_layout(
+        xaxis=axis("eigenvalue λ of S", range=[0, end], showgrid=False),
+        yaxis=axis("kept of w*", range=list(ENDS)),
     )
-
-
-def _pairs(count: int) -> str:
-    return "1 pair" if count == 1 else f"{count} pairs"
-
-
-def _region(d: int) -> str:
-    """Return what the ellipse of two deviations is, for a caption."""
-    if d == 1:
-        return "The line across holds w* with 95% probability, as Bayes has it, and"
-    return "The grey ellipse holds w* with 86% probability, as Bayes has it, and"
+    rows = [
+        {"learner": id, "eigenvalue": at, "kept": share}
+        for id, filtered in filters_by_id.items()
+        for at, share in zip(filtered.eigenvalues, filtered.shares, strict=True)
+    ]
+    first = members(run, view)[0]
+    return WORDS.panel(
+        "filter",
+        run,
+        view,
+        figures.seated(figure),
+        data=pd.DataFrame(rows).round(5),
+        learner=first.short,
+        weakest=float(np.nan_to_num(filters_by_id[first.id].shares[0])),
+    )
 
 
 def _lower_end(prompt: Shown) -> float:
@@ -282,3 +282,53 @@ def _path(id: str, name: str, path: np.ndarray, read: int) -> list[Trace]:
         hovertemplate=f"{name}: %{{x:.3f}}, %{{y:.3f}}<extra></extra>",
     )
     return [line, mark]
+
+
+def _usual_end(run: Run) -> float:
+    """Return about the largest eigenvalue that prompts of home have, for an axis that stays where
+    it is while a pair is dragged: that of Σ times (1 + √(d/n))², the edge of its spectrum."""
+    home = run.config.home
+    return float(home.eigenvalues().max()) * (1 + (home.d / home.n) ** 0.5) ** 2
+
+
+def _filter(run: Run, view: View, learner: Learner, grid: Float[Tensor, "points"]) -> Filter:
+    prompt = shown(run, view)
+    read = pairs_read(run, view)
+    home = run.config.home
+    steps = run.config.steps
+    S = torch.tensor(prompt.S[read])
+    curve = torch.full_like(grid, torch.nan)
+    if filters.has_curve(learner, home):
+        curve = filters.curve(learner, settings_of(run, learner.id), home, steps, grid)
+    elif learner.id == "cg":
+        curve = filters.conjugate_curve(
+            S[..., None], torch.tensor(prompt.b[read])[:, None], steps, grid
+        )
+    weights = torch.tensor(prompt.learned[learner.id][read])
+    eigenvalues, shares = filters.along_eigenvectors(weights, torch.tensor(prompt.w), S)
+    cut = torch.where(curve.abs() < FARTHEST, curve, torch.nan)
+    return Filter(cut.numpy(), eigenvalues.numpy(), shares.numpy())
+
+
+def _filter_traces(learner: Learner, grid: np.ndarray, filtered: Filter) -> list[Trace]:
+    """Return a learner's curve, and its marks within the picture."""
+    kind, dash, symbol = STYLES[learner.id]
+    colour = figures.colour(kind)
+    line = Trace(
+        x=grid,
+        y=filtered.curve,
+        mode="lines",
+        line={"color": colour, "width": 2, "dash": dash},
+        name=learner.short,
+        showlegend=False,
+        hoverinfo="skip",
+    )
+    marks = Trace(
+        x=filtered.eigenvalues,
+        y=np.clip(filtered.shares, *ENDS),
+        mode="markers",
+        marker={"symbol": symbol, "size": FILTER_MARK, "color": colour},
+        name=learner.short,
+        hovertemplate="λ %{x:.3g}, kept %{y:.3g}",
+    )
+    return [line, marks]

@@ -1,13 +1,17 @@
-"""Trained learners beside all that can be written down, their certificates, and their curves."""
+"""Trained learners beside all that can be written down and beside a known construction in their
+architecture, their certificates, and their curves."""
 
 import numpy as np
 import pandas as pd
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve
-from icl_core.figures.style import NONE_TO_ALL, colourscale
-from icl_core.papers.learners.trained.draw.marks import DECADES, LARGEST, LEAST, curve_of
+from icl_core.contract.figure import Figure
+from icl_core.figures import Curve, number_text
+from icl_core.figures.style import FAINT, NONE_TO_ALL, axis, colourscale, layout, legend
+from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.papers.learners.trained.constructions import beside, of_run
+from icl_core.papers.learners.trained.draw import DECADES, LARGEST, LEAST, curve_of
 from icl_core.papers.learners.trained.load_run import (
     fall,
     is_learning,
@@ -16,6 +20,10 @@ from icl_core.papers.learners.trained.load_run import (
     place,
 )
 from icl_core.papers.learners.trained.settings import View
+from icl_core.papers.learners.trained.words import WORDS
+
+A_ROW = 38  # pixels of a row
+MARGIN = 130  # pixels of the names beside it
 
 
 def training(run: Run, view: View) -> Panel:
@@ -25,25 +33,20 @@ def training(run: Run, view: View) -> Panel:
     every = registry.trained_learners().values()
     trained = [learner for learner in every if learner.id in ids]
     series = [curve_of(learner, steps, run) for learner in trained]
-    return Panel(
-        f"{len(series)} learners have begun to train",
-        "The error on fresh prompts, over that of predicting zero. The learners train one after "
-        "the other.",
-        figures.curves(
-            series or [Curve("none yet", steps, np.full(len(steps), np.nan))],
-            "training step",
-            "share left",
-            log_y=True,
-            y_range=(LEAST, LARGEST),
-        ),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5),
+    figure = figures.curves(
+        series or [Curve("none yet", steps, np.full(len(steps), np.nan))],
+        "training step",
+        "share left",
+        log_y=True,
+        y_range=(LEAST, LARGEST),
     )
+    data = pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5)
+    return WORDS.panel("training", run, view, figure, data=data, begun=len(series))
 
 
 def acts_like(run: Run, view: View) -> Panel:
     """Draw how far every learner's answers are from those of every reference."""
-    snapshot = run.snapshot_at(view)
-    matrix = run["snapshot/reference"][snapshot]
+    matrix = run["snapshot/reference"][run.snapshot_at(view)]
     names = [learner.short for learner in learners_of(run)]
     references = run.names("references")
     logarithms = np.clip(np.log10(np.clip(matrix, LEAST, None)) + DECADES, 0, DECADES)
@@ -60,15 +63,8 @@ def acts_like(run: Run, view: View) -> Panel:
             },
         }
     )
-    gd_ssm = nearest(run, "gd-ssm-1", snapshot)
-    return Panel(
-        f"At step {run.step(view):,} the GD-SSM acts most like {gd_ssm.name}",
-        "Mean squared differences between what a learner and a reference answer to the same "
-        "prompts, over the error of predicting zero; pale is near. GD and CG with their number of "
-        "steps, ridge with its r, and Bayes.",
-        figure,
-        data=pd.DataFrame(matrix, columns=references, index=names).reset_index(),
-    )
+    data = pd.DataFrame(matrix, columns=references, index=names).reset_index()
+    return WORDS.panel("acts like", run, view, figure, data=data)
 
 
 def certificate(run: Run, view: View) -> Panel:
@@ -95,12 +91,94 @@ def certificate(run: Run, view: View) -> Panel:
         )
     done = [learner for learner in learners_of(run) if not is_learning(run, learner.id)]
     best = min(done, key=lambda learner: run["evaluated/share"][place(run, learner.id)])
-    return Panel(
-        f"Of {len(done)} that are done {best.short} leaves least",
-        "All learn from the same distribution with Adam and a rate that falls to zero. A learner "
-        "whose error fell by more than 5% in the last tenth of its steps is still learning, and "
-        "has no place in a ranking. The width is how many numbers a learner holds for every token; "
-        f"2 d + n + 1 = {2 * run.config.d + run.config.n + 1} tell x, y and the position apart.",
-        table=pd.DataFrame(rows),
-        data=pd.DataFrame(rows),
+    table = pd.DataFrame(rows)
+    return WORDS.panel(
+        "certificate",
+        run,
+        view,
+        table=table,
+        data=table,
+        done=len(done),
+        best_of_these=best.short,
+        width=2 * run.config.d + run.config.n + 1,
+    )
+
+
+def constructed(run: Run, view: View) -> Panel:
+    """Draw what each trained learner leaves beside what its construction leaves."""
+    rows = beside(run)
+    learners = [learner for learner in reversed(learners_of(run)) if learner.id in rows]
+    names = [learner.short for learner in learners]
+    trained = [rows[learner.id].trained for learner in learners]
+    constructed = [rows[learner.id].constructed for learner in learners]
+    figure = Figure(layout=layout(140 + A_ROW * len(names), legend=legend(1.02)))
+    for name, first, second in zip(names, trained, constructed, strict=True):
+        line = {"color": FAINT, "width": 3}
+        figure.add_shape(type="line", x0=first, x1=second, y0=name, y1=name, line=line)
+    for values, kind, symbol in (
+        (constructed, "construction", "diamond"),
+        (trained, "trained", "circle"),
+    ):
+        figure.add_scatter(
+            x=values,
+            y=names,
+            mode="markers",
+            name="constructed" if kind == "construction" else "trained",
+            marker={"symbol": symbol, "size": 13, "color": figures.colour(kind)},
+            hovertemplate="%{y}: %{x:.3g}",
+        )
+    figure.update_layout(
+        xaxis=axis("share left (log)", type="log"),
+        yaxis=axis("", type="category"),
+        margin={"l": MARGIN, "t": 50},
+    )
+    better = sum(first < second for first, second in zip(trained, constructed, strict=True))
+    data = pd.DataFrame({"learner": names, "trained": trained, "constructed": constructed})
+    return WORDS.panel(
+        "constructed",
+        run,
+        view,
+        figure,
+        data=data.round(5),
+        better=better,
+        constructions=len(names),
+    )
+
+
+def constructions(run: Run, view: View) -> Panel:
+    """Tabulate the constructions, and how far each trained learner is from its own."""
+    rules = of_run(run)
+    every = beside(run)
+    rows: list[dict[str, str]] = []
+    for learner in learners_of(run):
+        if learner.id not in rules:
+            continue
+        rule = rules[learner.id]
+        row = every[learner.id]
+        settings = ", ".join(
+            f"{name} {number_text(value, 3)}" for name, value in rule.settings.items()
+        )
+        rows.append(
+            {
+                "learner": learner.short,
+                "construction": rule.name,
+                "its rule": BY_ID[rule.id].equation,
+                "tuned to": settings,
+                "from": learner.constructed_by,
+                "trained leaves": number_text(row.trained, 3),
+                "constructed leaves": number_text(row.constructed, 3),
+                "apart": f"{number_text(row.distance, 3)} ± {number_text(row.error, 3)}",
+            }
+        )
+    nearest_id = min(every, key=lambda id: every[id].distance)
+    learner = next(learner for learner in learners_of(run) if learner.id == nearest_id)
+    table = pd.DataFrame(rows)
+    return WORDS.panel(
+        "constructions",
+        run,
+        view,
+        table=table,
+        data=table,
+        learner=learner.short,
+        apart=every[nearest_id].distance,
     )

@@ -7,7 +7,6 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.figures import number_text
 from icl_core.figures.style import FAINT, INK, LINE, axis, layout, legend
 from icl_core.papers.learners.shared.plane import (
     STAR,
@@ -18,10 +17,11 @@ from icl_core.papers.learners.shared.plane import (
     titles_of_pairs,
     two,
 )
-from icl_core.papers.learners.trained.draw.marks import MARK, ROOM, capitalised, mark_of
+from icl_core.papers.learners.trained.draw import MARK, ROOM, mark_of
 from icl_core.papers.learners.trained.load_run import learners_of
 from icl_core.papers.learners.trained.own_prompt import answered
 from icl_core.papers.learners.trained.settings import View
+from icl_core.papers.learners.trained.words import WORDS, capitalised
 
 HEIGHT = 460
 A_ROW = 30  # pixels of a learner's answer
@@ -49,20 +49,19 @@ def weights(run: Run, view: View) -> Panel:
         for learner in learners_of(run)
     }
     best = min(distances, key=lambda name: distances[name])
-    return Panel(
-        f"{capitalised(best)} comes nearest to {target}, {number_text(distances[best], 2)} away",
-        "The weights that every learner finds in your own pairs, or in the prompt of home that is "
-        "chosen: the derivative of its answer at a query of zero. Orange marks are what "
-        "architectures can be constructed to be; the star is w* of a prompt of home, of your own "
-        "pairs what fits them best. Pairs that are unlike home's show who has learned a method and "
-        "who has learned a distribution. Drag a pair, or type: 0.5 1: 2; -0.8 0: -1.4.",
+    rows = [
+        {"learner": name, **_row(vector)}
+        for name, vector in (prompt.trained | prompt.constructed).items()
+    ]
+    return WORDS.panel(
+        "own plane",
+        run,
+        view,
         figure,
-        data=pd.DataFrame(
-            [
-                {"learner": name, **_row(vector)}
-                for name, vector in (prompt.trained | prompt.constructed).items()
-            ]
-        ).round(5),
+        data=pd.DataFrame(rows).round(5),
+        learner=capitalised(best),
+        target=target,
+        away=distances[best],
     )
 
 
@@ -72,13 +71,8 @@ def pairs(run: Run, view: View) -> Panel:
     d = run.config.d
     figure = plane(*titles_of_pairs(d), HEIGHT)
     add_pairs(figure, prompt.x, prompt.y, prompt.w, {"size": MARK + 2}, ROOM)
-    return Panel(
-        f"The prompt has {len(prompt.y)} pairs",
-        "Each dot is a pair: where it lies is x, its colour is y."
-        + (f" Of {d} features the first two are drawn, and can be dragged." if d > 2 else ""),
-        figure,
-        data=pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)]).assign(y=prompt.y),
-    )
+    data = pd.DataFrame(prompt.x, columns=[f"x{i + 1}" for i in range(d)]).assign(y=prompt.y)
+    return WORDS.panel("own pairs", run, view, figure, data=data, pairs=len(prompt.y))
 
 
 def answers(run: Run, view: View) -> Panel:
@@ -94,25 +88,24 @@ def answers(run: Run, view: View) -> Panel:
     figure = _answers(learners, values, linear, levels)
     errors = np.abs(np.array(values) - target)
     best = int(errors.argmin())
-    query = ", ".join(f"{feature:g}" for feature in prompt.query).replace("-", "−")
-    return Panel(
-        f"At ({query}) {names[best]} answers {number_text(values[best], 3)}, the target is "
-        f"{number_text(target, 3)}",
-        "A mark is what a trained learner answers at your query, type one above; without one every "
-        "feature is 1. The tick is what its implied weights of the chart before would answer: the "
-        "bar between is how far the learner is from linear in the query. The line is ⟨w, query⟩ "
-        "with the starred w, the dotted line Bayes.",
+    data = pd.DataFrame(
+        {
+            "learner": names,
+            "answer": values,
+            "by implied weights": linear,
+            "off the target": np.array(values) - target,
+        }
+    )
+    return WORDS.panel(
+        "own answers",
+        run,
+        view,
         figure,
-        data=pd.DataFrame(
-            {
-                "learner": names,
-                "answer": values,
-                "by implied weights": linear,
-                "off the target": np.array(values) - target,
-            }
-        )
-        .iloc[::-1]
-        .round(5),
+        data=data.iloc[::-1].round(5),
+        features=", ".join(f"{feature:g}" for feature in prompt.query).replace("-", "−"),
+        learner=names[best],
+        answer=values[best],
+        target=target,
     )
 
 
