@@ -37,18 +37,8 @@ BY_HAND = (
 # All of jobs/ but what hands them to a cluster; and the tests of test_jobs.py that start no other
 # process.
 HERE = (
-    *(
-        "phase_helper",
-        "code_version",
-        "warm_start",
-        "estimate",
-        "faults",
-        "folder",
-        "table",
-        "job_progress",
-        "queue",
-    ),
-    *("reading", "shared", "spawn", "terminal", "batched_jobs", "train", "turns", "worker"),
+    *("estimate", "faults", "folder", "job_progress", "phase_helper", "queue"),
+    *("spawn", "table", "terminal", "train", "worker"),
 )
 ALONE = (
     "a_job_is_trained_and_its_metrics_are_kept",
@@ -90,7 +80,7 @@ GROUPS = {
         ("test_regression.py", *_papers("memformers_model")),
     ),
     "metrics": Group(
-        ("papers/*/*/metrics.py",),
+        ("papers/*/*/claims.py", "papers/*/*/claims/*.py"),
         (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts")),
     ),
     "evidence": Group(
