@@ -23,6 +23,7 @@ from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
+from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 from icl_core.share import gallery
 from icl_core.sweeps import atlas
@@ -157,7 +158,7 @@ def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
         try:
             for run in missing:
                 try:
-                    keys.append(submit(run.experiment, run.config))
+                    keys.append(submit(Request(run.experiment, run.config)))
                 except BadSetting as problem:  # a run that can never be kept here: train the others
                     failures[run.key] = f"{run}: {problem}"
             watch_all(keys, workers)

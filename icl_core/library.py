@@ -29,6 +29,7 @@ from icl_core.jobs.terminal import train_or_load
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.header import Header
+from icl_core.runs.request import Request
 from icl_core.share import stage_page
 from icl_core.share.opened import OpenedRun
 from icl_core.share.opened import open_run as open_run
@@ -55,7 +56,7 @@ def run(experiment_id: str, preset: str | None = None, **settings: Any) -> "Libr
 
 def load(experiment_id: str, config: Any) -> "LibraryRun":
     """Return the run of a config, as `run` does. Raises `Failed`."""
-    return _loaded(train_or_load(experiment_id, config))
+    return _loaded(train_or_load(Request(experiment_id, config)))
 
 
 def sweep(

@@ -11,6 +11,7 @@ from icl_core.jobs import estimate, queue, spawn, worker
 from icl_core.jobs.estimate import PresetSeconds
 from icl_core.machine.pace import Pace
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from pages.ui.look import menu
 
 SLOW = "100000"
@@ -20,9 +21,9 @@ SLOW = "100000"
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
         config = registry.experiment(TOY).config()
-        queue.submit(TOY, config)
+        queue.submit(Request(TOY, config))
         worker.work(once=True, slots=1)
-        header = made.find(TOY, config)
+        header = made.find(Request(TOY, config))
         run = made.load(header)
         made.delete(header)
         made.ship(TOY, config, run.tensors, header.info)
@@ -145,7 +146,7 @@ def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
 
 def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
     config = registry.experiment(TOY).config(seed=1)
-    queue.submit(TOY, config)
+    queue.submit(Request(TOY, config))
     worker.work(once=True, slots=1)
     runs.delete(runs.exact(TOY, key(seed=1)))
     app = visitor(seed="1")

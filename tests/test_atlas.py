@@ -16,6 +16,7 @@ from icl_core.jobs import queue, spawn, worker
 from icl_core.runs import atlas as files
 from icl_core.runs import store
 from icl_core.runs.atlas import HALF, Mapped, pack_atlas, thin
+from icl_core.runs.request import Request
 from icl_core.sweeps import atlas
 from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import Sweep
@@ -55,10 +56,10 @@ def once(planned, tmp_path_factory):
     folder = tmp_path_factory.mktemp("once")
     with pytest.MonkeyPatch.context() as patch, house(folder, patch) as made:
         patch.setattr(spawn, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
-        keys = [queue.submit(TOY, config) for config in cells()]
+        keys = [queue.submit(Request(TOY, config)) for config in cells()]
         while not all(made.exact(TOY, key) for key in keys):
             worker.work(once=True, slots=1)
-        whole = {config: made.load(made.find(TOY, config)) for config in cells()}
+        whole = {config: made.load(made.find(Request(TOY, config))) for config in cells()}
         assert main(["build", TOY]) == 0
         assert made.headers(TOY) == []  # what was made for the atlas is in it
     return folder / "artifacts", whole
@@ -79,7 +80,7 @@ def cells():
 def test_every_run_of_the_grid_is_found_thinned_with_what_it_measured(built, once):
     whole = once[1]
     for config in cells():
-        header = built.find(TOY, config)
+        header = built.find(Request(TOY, config))
         run = built.load(header)
         assert header.origin == "atlas" and run.config == config and run.digest == header.digest
         assert run.info["metrics"] == whole[config].info["metrics"]
@@ -108,13 +109,16 @@ def test_between_grid_points_the_nearest_run_is_shown_and_a_whole_one_comes_firs
     built,
 ):
     between = dataclasses.replace(base(), d=7)
-    assert built.find(TOY, between) is None
-    assert built.nearest(TOY, between).config["d"] == 8
+    assert built.find(Request(TOY, between)) is None
+    assert built.nearest(Request(TOY, between)).config["d"] == 8
     config = cells()[0]
     saved = built.save(
-        TOY, config, built.load(built.find(TOY, config)).tensors, {"seconds": 1, "metrics": []}
+        TOY,
+        config,
+        built.load(built.find(Request(TOY, config))).tensors,
+        {"seconds": 1, "metrics": []},
     )
-    assert built.find(TOY, config) == saved
+    assert built.find(Request(TOY, config)) == saved
 
 
 def test_a_sweep_takes_the_runs_of_the_atlas(built):
@@ -133,7 +137,7 @@ def test_what_is_measured_over_all_runs_is_among_the_findings(built):
 def test_an_experiment_without_an_atlas_loses_the_file(built, monkeypatch):
     monkeypatch.setattr(atlas, "configs", lambda name: [])
     assert main(["build", TOY]) == 0
-    assert not built.atlases.path(TOY).exists() and built.find(TOY, cells()[0]) is None
+    assert not built.atlases.path(TOY).exists() and built.find(Request(TOY, cells()[0])) is None
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_an_experiment_without_an_atlas_loses_the_file(built, monkeypatch):
     [lambda b: b[:-1], lambda b: b[:-9] + bytes([b[-9] ^ 1]) + b[-8:], lambda b: b"x" * 99],
 )
 def test_a_damaged_atlas_counts_as_absent_and_is_said(built, damage):
-    header, path = built.find(TOY, cells()[0]), built.atlases.path(TOY)
+    header, path = built.find(Request(TOY, cells()[0])), built.atlases.path(TOY)
     path.write_bytes(damage(path.read_bytes()))
     assert built.load(header) is None
     assert any(str(path) in message and "expected" in message for message in built.messages())

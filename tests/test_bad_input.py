@@ -28,6 +28,7 @@ from icl_core.papers.birth.pretrained import sources
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared import compiled
 from icl_core.runs import documents, store
+from icl_core.runs.request import Request
 from pages.ui.look.escape import escape_markdown
 
 CONFIG = registry.experiment(TOY).config
@@ -226,7 +227,7 @@ def test_any_bytes_in_the_place_of_a_run_are_a_run_or_passed_over(runs):
     def hold(content):
         saved.path.parent.mkdir(exist_ok=True)
         saved.path.write_bytes(content)
-        found = runs.find(TOY, config)
+        found = runs.find(Request(TOY, config))
         run = runs.load(found) if found else None
         assert run is None or run.config == config
         assert all(shows_as_text(escape_markdown(message)) for message in runs.messages())

@@ -19,6 +19,7 @@ from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import limits
 from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import database, documents, owners
+from icl_core.runs.request import Request
 from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
 from pages.ui.link import visitors
@@ -44,7 +45,9 @@ def config(**values):
 
 
 def ask(visitor: str, *seeds: int, **more) -> list[str]:
-    return [queue.submit(TOY, config(seed=seed), visitor=visitor, **more) for seed in seeds]
+    return [
+        queue.submit(Request(TOY, config(seed=seed)), visitor=visitor, **more) for seed in seeds
+    ]
 
 
 def order() -> list[str]:
@@ -164,13 +167,13 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     for visitor in "ab":
         ask(visitor, 1)
     runs.save(TOY, config(seed=1), {"x": np.zeros(1)}, {})
-    header = runs.find(TOY, config(seed=1))
+    header = runs.find(Request(TOY, config(seed=1)))
     with pytest.raises(BadSetting, match=OTHERS):
         runs.delete(header, "c")
     runs.delete(header, "a")
-    assert runs.find(TOY, config(seed=1))
+    assert runs.find(Request(TOY, config(seed=1)))
     runs.delete(header, "b")
-    assert not runs.find(TOY, config(seed=1)) and owners.owners_of(header.key) == set()
+    assert not runs.find(Request(TOY, config(seed=1))) and owners.owners_of(header.key) == set()
     documents.keep("text", count("a few words"), "a")
     (kept,) = documents.all_documents()
     with pytest.raises(BadSetting, match=OTHERS):
@@ -214,7 +217,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     keys = ask("a", 1, 2)
     worker.work(once=True, slots=1)
     documents.keep("text", count("a few words"), "a")
-    header, before = runs.find(TOY, config(seed=1)), files(runs.local)
+    header, before = runs.find(Request(TOY, config(seed=1))), files(runs.local)
     monkeypatch.setenv("ICL_READ_ONLY", "1")
     for refused in (
         lambda: ask("a", 3),

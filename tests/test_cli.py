@@ -17,6 +17,7 @@ from icl_core import build, registry
 from icl_core.cli import main
 from icl_core.evidence import measurements
 from icl_core.jobs import queue, terminal
+from icl_core.runs.request import Request
 
 FAST = ["--set", "steps=20", "d=3"]
 
@@ -266,7 +267,7 @@ def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
     assert headers.keys() == {("classroom",), ("paper",)} and not old.path.exists()
     assert all(header.origin == "shipped" for header in headers.values())
     assert headers["classroom",].config["seeds"] == 2
-    assert runs.find(TOY, experiment.presets[0].config) == headers["classroom",]
+    assert runs.find(Request(TOY, experiment.presets[0].config)) == headers["classroom",]
     before = {header.path: header.path.stat().st_mtime_ns for header in headers.values()}
     assert main(["build", TOY, "--jobs", "2"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before

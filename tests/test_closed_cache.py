@@ -12,6 +12,7 @@ from icl_core import registry
 from icl_core.jobs import estimate, job_progress, phase_helper, queue, spawn, starts
 from icl_core.machine import folders
 from icl_core.runs import database, documents, owners, store
+from icl_core.runs.request import Request
 
 SENTENCE = "must be a folder that this user may write to"
 
@@ -63,13 +64,15 @@ def test_a_look_finds_nothing_and_a_request_says_why(closed):
     key = store.key_of(TOY, config)
     assert queue.states() == documents.all_documents() == []
     assert queue.state(key) is None and database.refusal() == ""
-    assert store.default().find(TOY, config) is None and not phase_helper.has_end(TOY, config)
+    assert store.default().find(Request(TOY, config)) is None and not phase_helper.has_end(
+        Request(TOY, config)
+    )
     assert job_progress.preview_stamp(key) == 0 and job_progress.read_preview(key) is None
     assert starts.look().failures == 0 and estimate.machine_pace() is None
     assert documents.name_of("text", "0" * 16) == "" and owners.owners_of(key) == set()
     assert spawn.ensure_workers(1) == 0 and spawn.warm() is None
     with pytest.raises(OSError, match=r"Permission denied|must be"):
-        queue.submit(TOY, config)
+        queue.submit(Request(TOY, config))
     assert store.default().headers("birth.induction")
 
 

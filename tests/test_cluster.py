@@ -32,6 +32,7 @@ from icl_core.jobs.folder import Job
 from icl_core.jobs.train import code_difference, code_digests
 from icl_core.runs import store
 from icl_core.runs.file import Damaged, read, read_record
+from icl_core.runs.request import Request
 from pages.ui.controls import training
 
 SOON = (
@@ -126,7 +127,7 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
     monkeypatch.setattr(dispatcher, "PATIENCE", 0.1)
     monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: False)
     with house(tmp_path, monkeypatch):
-        key = queue.submit(TOY, config())
+        key = queue.submit(Request(TOY, config()))
         with (
             ThreadPoolExecutor() as beside
         ):  # a browser of other tests may have this thread's event loop
@@ -173,7 +174,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     with (other / "icl_core" / "device.py").open("a") as file:
         file.write("# of another day\n")
     machines.add("refused", other)
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     spawn.ensure_workers()
     wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
     known = queue.state(key)
@@ -195,7 +196,7 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     machines, tmp_path, monkeypatch
 ):
     wanted = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
-    key = queue.submit(TOY, wanted)
+    key = queue.submit(Request(TOY, wanted))
     kept = Job(key).checkpoint
     wait_for(
         lambda: (looked(key), kept.exists() and read_record(kept)["step"] > 0)[1], "a checkpoint"
@@ -211,9 +212,9 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     record, tensors = read(files[0])
     with house(tmp_path, monkeypatch) as here, monkeypatch.context() as patch:
         patch.delenv("ICL_SCHEDULER")
-        queue.submit(TOY, wanted)
+        queue.submit(Request(TOY, wanted))
         assert worker.work(once=True, slots=9) == 1
-        mine, same = read(here.find(TOY, wanted).path)
+        mine, same = read(here.find(Request(TOY, wanted)).path)
     assert {name: record[name] for name in record if name not in (*TIMING, "seal")} == {
         name: mine[name] for name in mine if name not in (*TIMING, "seal")
     }
@@ -223,7 +224,9 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
 
 
 def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
-    key, after = (queue.submit(TOY, config(steps=steps, seed=1)) for steps in (1_000_000, 20))
+    key, after = (
+        queue.submit(Request(TOY, config(steps=steps, seed=1))) for steps in (1_000_000, 20)
+    )
     wait_for(
         lambda: (run := looked(key)) is not None and "curve/loss" in run.tensors, "the first curves"
     )
@@ -239,7 +242,7 @@ def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines)
 
 
 def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines):
-    key = queue.submit(TOY, config(steps=1_000_000, seed=2))
+    key = queue.submit(Request(TOY, config(steps=1_000_000, seed=2)))
     wait_for(lambda: looked(key) is not None and queue.state(key).step > 20, "the first steps")
     queue.interrupt(key)
     wait_for(lambda: queue.state(key).status == "interrupted", "the job to stop")

@@ -11,6 +11,7 @@ from icl_core.jobs import queue
 from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.file import pack
 from icl_core.runs.header import key_of_record, new_record, stored_settings
+from icl_core.runs.request import Request
 
 LARGE = np.arange(10_000.0)
 RECORD = {"experiment": TOY, "version": 1, "config": {"d": 1}, **INFO}
@@ -71,8 +72,8 @@ def test_a_damaged_header_says_nothing_of_sizes_and_keeps_no_run_from_being_aske
     path = file(runs)
     headers = runs.every(TOY)
     path.write_bytes(damage(path.read_bytes()))
-    assert runs.least_size(TOY, config(seed=3)) < LARGE.nbytes
-    queue.submit(TOY, config(seed=3))
+    assert runs.least_size(Request(TOY, config(seed=3))) < LARGE.nbytes
+    queue.submit(Request(TOY, config(seed=3)))
     for header in headers:
         assert runs.load(header) is None
     assert any("is ignored: expected" in message for message in runs.messages())
@@ -97,7 +98,7 @@ def test_an_atlas_of_another_form_counts_as_absent(runs, changes):
     path = runs.atlases.path(TOY)
     path.parent.mkdir(parents=True)
     path.write_bytes(pack({"0": LARGE}, {**RECORD, **changes}))
-    assert runs.least_size(TOY, config()) == 0
+    assert runs.least_size(Request(TOY, config())) == 0
     for header in runs.every(TOY):
         assert runs.load(header) is None
     assert f"{path} is ignored: expected" in runs.messages()[-1]
@@ -109,5 +110,5 @@ def test_a_shipped_run_of_another_form_counts_as_absent(runs, changes):
     path = runs.shipped / "toy" / "walk" / f"{key_of_record(record)}.safetensors"
     path.parent.mkdir(parents=True)
     path.write_bytes(pack({"x": LARGE}, record))
-    assert runs.every(TOY) == [] and runs.least_size(TOY, config()) == 0
+    assert runs.every(TOY) == [] and runs.least_size(Request(TOY, config())) == 0
     assert f"{path} is ignored: expected a run's" in runs.messages()[-1]

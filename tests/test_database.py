@@ -21,6 +21,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, table
 from icl_core.jobs.folder import Job
 from icl_core.runs import database, disk, owners, tables
+from icl_core.runs.request import Request
 
 TAKERS = 4
 JOBS = 60
@@ -66,7 +67,7 @@ def started(code: str) -> subprocess.Popen:
 
 
 def test_no_job_is_taken_twice_by_several_processes():
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(JOBS)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(JOBS)]
     takers = [started(TAKE) for _ in range(TAKERS)]
     for taker in takers:
         assert taker.stdout and taker.stdout.readline() == "ready\n"
@@ -92,7 +93,7 @@ def test_what_a_killed_process_has_written_is_there_and_nothing_by_half():
 
 
 def test_a_transaction_is_whole_or_not_at_all_and_others_wait_for_it():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     with pytest.raises(ZeroDivisionError), database.transaction():
         table.write_cancel(key, "cancelled")
         assert table.cancel_request(key) == "cancelled" and not others_may_change()
@@ -123,9 +124,9 @@ def test_every_change_is_on_the_disk_and_nothing_is_mapped_into_memory():
 
 
 def test_a_child_of_a_process_that_has_used_it_uses_it_as_well():
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     context = multiprocessing.get_context("fork")
-    child = context.Process(target=lambda: queue.submit(TOY, config(seed=1)))
+    child = context.Process(target=lambda: queue.submit(Request(TOY, config(seed=1))))
     child.start()
     child.join(60)
     assert child.exitcode == 0 and len(queue.states()) == 2
@@ -148,10 +149,10 @@ def test_looking_makes_no_file(runs):
     ],
 )
 def test_a_damaged_one_is_set_aside_with_a_sentence_and_all_goes_on(runs, damage):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     damage(database.path())
     queue.states()
-    assert queue.submit(TOY, config()) == key and queue.state(key).status == "queued"
+    assert queue.submit(Request(TOY, config())) == key and queue.state(key).status == "queued"
     assert owners.owners_of(key) == {""}
     (message,) = runs.messages()
     assert "was damaged, or of an older version, and set aside as" in message
@@ -175,27 +176,27 @@ def _rename_column(path) -> None:
 
 
 def test_what_can_still_be_read_of_a_damaged_one_is_kept():
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(5)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(5)]
     _drop_table(database.path())
     assert owners.owners_of(keys[0]) == set()
     assert [state.key for state in queue.states()] == keys
 
 
 def test_one_of_a_newer_version_is_left_alone_with_a_sentence(runs):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     with closing(sqlite3.connect(database.path())) as connection:
         connection.execute("PRAGMA user_version = 9")
     before = database.path().read_bytes()
     assert queue.states() == [] and "is of a newer version of this dashboard" in runs.messages()[0]
     with pytest.raises(OSError, match=r"newer version of this dashboard \(form 9; this one knows"):
-        queue.submit(TOY, config(seed=1))
+        queue.submit(Request(TOY, config(seed=1)))
     assert database.path().read_bytes() == before
 
 
 def test_a_network_drive_is_refused_with_a_sentence(runs, monkeypatch):
     monkeypatch.setattr(database, "file_system", lambda folder: "nfs4")
     with pytest.raises(OSError, match=r"is on a network drive \(nfs4\)"):
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
     assert "ICL_CACHE_DIR names a folder on a disk of this machine" in runs.messages()[0]
 
 
@@ -213,7 +214,7 @@ def test_the_file_system_of_a_folder_is_that_of_the_deepest_mount(monkeypatch, t
 
 
 def test_a_full_disk_and_one_that_is_busy_for_long_are_told(monkeypatch):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     with pytest.raises(OSError, match="the disk is full"), database.transaction() as connection:
         connection.execute(f"PRAGMA max_page_count = {database.path().stat().st_size // 4096}")
         connection.execute("INSERT INTO owners VALUES (hex(zeroblob(100000)), 'a', 0)")
@@ -221,28 +222,28 @@ def test_a_full_disk_and_one_that_is_busy_for_long_are_told(monkeypatch):
     with closing(sqlite3.connect(database.path(), isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(OSError, match=r"another process has kept .* locked"):
-            queue.submit(TOY, config(seed=1))
+            queue.submit(Request(TOY, config(seed=1)))
         assert queue.states() == []  # a look does not raise
 
 
 def test_a_link_in_its_place_is_not_followed(runs, tmp_path):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     outside = tmp_path / "outside.db"
     database.path().rename(outside)
     before = outside.read_bytes()
     database.path().symlink_to(outside)
     with pytest.raises(OSError, match="must be a file"):
-        queue.submit(TOY, config(seed=1))
+        queue.submit(Request(TOY, config(seed=1)))
     assert queue.states() == [] and outside.read_bytes() == before
 
 
 def test_a_read_only_server_reads_it_and_changes_nothing(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     before = database.path().read_bytes(), database.path().stat().st_mtime_ns
     monkeypatch.setenv("ICL_READ_ONLY", "1")
     assert [state.key for state in queue.states()] == [key]
     with pytest.raises(BadSetting, match="read-only"):
-        queue.submit(TOY, config(seed=1))
+        queue.submit(Request(TOY, config(seed=1)))
     assert (database.path().read_bytes(), database.path().stat().st_mtime_ns) == before
 
 
@@ -253,12 +254,12 @@ def test_the_tables_change_only_with_their_version():
 
 
 def test_a_database_of_an_older_version_is_set_aside_with_a_sentence(runs):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     with closing(sqlite3.connect(database.path())) as connection:
         connection.execute("DROP TABLE jobs")
         connection.execute("CREATE TABLE jobs (key TEXT PRIMARY KEY)")
         connection.execute("PRAGMA user_version = 1")
-    queue.submit(TOY, config(seed=1))
+    queue.submit(Request(TOY, config(seed=1)))
     (state,) = queue.states()
     assert state.config["seed"] == 1
     assert "of an older version, and set aside as" in database.message()
@@ -266,7 +267,7 @@ def test_a_database_of_an_older_version_is_set_aside_with_a_sentence(runs):
 
 
 def test_who_watches_is_noted_once_a_while(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     queue.watch(key, "page")
     seen = database.rows("SELECT seen FROM watchers")
     queue.watch(key, "page")
@@ -277,7 +278,7 @@ def test_who_watches_is_noted_once_a_while(monkeypatch):
 
 
 def test_threads_that_look_while_it_changes_see_every_job():
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(20)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(20)]
 
     def look(number: int) -> int:
         if number % 3 == 0:
@@ -289,7 +290,7 @@ def test_threads_that_look_while_it_changes_see_every_job():
 
 
 def test_what_did_not_come_to_be_is_not_remembered():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     with pytest.raises(ZeroDivisionError), database.transaction():
         table.move(key, turn=5)
         assert [state.turn for state in queue.states()] == [5]
@@ -305,13 +306,13 @@ def test_who_cancels_at_once_with_another_cancels():
     with ThreadPoolExecutor(2) as pool:
         for seed in range(15):
             for visitor in "ab":
-                key = queue.submit(TOY, config(seed=seed), visitor=visitor)
+                key = queue.submit(Request(TOY, config(seed=seed)), visitor=visitor)
             assert sorted(pool.map(cancel, "ab")) == [False, True]
             assert queue.state(key).status == "cancelled"
 
 
 def test_a_locked_database_costs_nothing_that_was_trained(monkeypatch):
-    job = Job(queue.submit(TOY, config()))
+    job = Job(queue.submit(Request(TOY, config())))
     for path in (job.checkpoint, job.live, job.preview):
         path.write_bytes(b"trained")
     monkeypatch.setattr(database, "PATIENCE", 0.1)
@@ -325,16 +326,16 @@ def test_a_locked_database_costs_nothing_that_was_trained(monkeypatch):
 
 
 def test_a_folder_in_which_nothing_can_be_set_aside_is_told(runs):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     database.path().write_bytes(b"no database" * 900)
     (runs.local / "aside").touch()
     assert queue.states() == []
     with pytest.raises(OSError):
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
 
 
 def test_of_a_damaged_one_every_row_is_kept_that_can_be_read():
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(4)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(4)]
     change("UPDATE jobs SET visitor = CAST(x'ff' AS TEXT) WHERE key = ?", keys[1])
     _drop_table(database.path())
     assert owners.owners_of(keys[0]) == set()

@@ -19,6 +19,7 @@ from icl_core.jobs import queue
 from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.birth.shared.text_counts import count, load
 from icl_core.runs import documents
+from icl_core.runs.request import Request
 
 GIVEN = "the quick brown fox jumps over the lazy dog [x](http://e.x) <b>"
 
@@ -83,7 +84,9 @@ def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         digest = documents.keep("text", count(GIVEN))
         queue.submit(
-            "birth.induction", registry.experiment("birth.induction").config(text=digest, N=20)
+            Request(
+                "birth.induction", registry.experiment("birth.induction").config(text=digest, N=20)
+            )
         )
         button = next(
             each for each in opened("runs", "").button if each.key == f"delete text {digest}"

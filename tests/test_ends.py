@@ -14,6 +14,7 @@ from icl_core.papers.memformers.methods.train import compute as methods
 from icl_core.papers.memformers.shared import test_set
 from icl_core.runs import store
 from icl_core.runs.file import read
+from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
 
@@ -28,9 +29,9 @@ def config(**values):
 
 
 def trained(wanted):
-    queue.submit(TOY, wanted)
+    queue.submit(Request(TOY, wanted))
     assert worker.work(once=True, slots=1) == 1
-    return read(store.default().find(TOY, wanted).path)[1]
+    return read(store.default().find(Request(TOY, wanted)).path)[1]
 
 
 def steps_made(monkeypatch):
@@ -46,8 +47,8 @@ def steps_made(monkeypatch):
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert phase_helper.has_end(TOY, config(steps=20)) and not phase_helper.has_end(
-        TOY, config(steps=40)
+    assert phase_helper.has_end(Request(TOY, config(steps=20))) and not phase_helper.has_end(
+        Request(TOY, config(steps=40))
     )
     seen = steps_made(monkeypatch)
     longer = trained(config(steps=40))
@@ -82,13 +83,13 @@ def test_old_ends_make_room(runs, monkeypatch):
     (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not phase_helper.has_end(TOY, config(steps=20)) and phase_helper.has_end(
-        TOY, config(steps=22)
+    assert not phase_helper.has_end(Request(TOY, config(steps=20))) and phase_helper.has_end(
+        Request(TOY, config(steps=22))
     )
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 1)
     trained(config(steps=24))
-    assert not phase_helper.has_end(TOY, config(steps=24)) and phase_helper.has_end(
-        TOY, config(steps=22)
+    assert not phase_helper.has_end(Request(TOY, config(steps=24))) and phase_helper.has_end(
+        Request(TOY, config(steps=22))
     )
 
 

@@ -14,6 +14,7 @@ from icl_core.machine import device, pace
 from icl_core.machine.pace import MOST_PRODUCTS, Pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
+from icl_core.runs.request import Request
 
 PACE = Pace(0.03, 0.01)
 
@@ -44,7 +45,7 @@ def keep(runs, made, speed: float, **info) -> None:
 
 def speed(made) -> float:
     """Return the estimated seconds of a unit of cost."""
-    return (estimate_seconds(TOY, made) - FIGURES) / registry.experiment(TOY).cost(made)
+    return (estimate_seconds(Request(TOY, made)) - FIGURES) / registry.experiment(TOY).cost(made)
 
 
 def set_pace(measured: Pace) -> None:
@@ -56,9 +57,9 @@ def preset_config(index: int = 0):
 
 
 def test_nothing_is_estimated_where_nothing_is_known(runs):
-    assert estimate_seconds(TOY, config()) is None
+    assert estimate_seconds(Request(TOY, config())) is None
     runs.ship(TOY, config(), {}, {"seconds": 9.0, "device": device.describe()})
-    assert estimate_seconds(TOY, config()) is None  # on which machine was that?
+    assert estimate_seconds(Request(TOY, config())) is None  # on which machine was that?
 
 
 def test_an_estimate_scales_with_cost(runs):
@@ -82,7 +83,7 @@ def test_a_run_made_here_counts_more_than_a_preset(runs):
 
 def test_a_run_of_another_device_is_not_known(runs):
     keep(runs, config(seed=1), 100.0, device="another")
-    assert estimate_seconds(TOY, config(seed=2)) is None
+    assert estimate_seconds(Request(TOY, config(seed=2))) is None
     keep(runs, config(d=64), 2.0)
     assert speed(config(seed=2)) == pytest.approx(2)
 
@@ -150,7 +151,9 @@ def test_the_least_pace_is_kept(monkeypatch):
 )
 def test_a_file_of_seconds_that_cannot_be_read_says_nothing(content):
     write_whole(store.default().shipped / "seconds.json", content)
-    assert estimate.load_preset_seconds() is None and estimate_seconds(TOY, config()) is None
+    assert (
+        estimate.load_preset_seconds() is None and estimate_seconds(Request(TOY, config())) is None
+    )
 
 
 def test_what_is_written_is_read():

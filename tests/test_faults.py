@@ -18,6 +18,7 @@ from icl_core.jobs.faults import GPU, MEMORY, fault_kind
 from icl_core.jobs.folder import Job
 from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
+from icl_core.runs.request import Request
 
 FULL = (
     "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 "
@@ -53,7 +54,7 @@ def breaks(runs, monkeypatch):
 
 
 def ask(**values) -> str:
-    return queue.submit(TOY, registry.experiment(TOY).config(**{"steps": 20, **values}))
+    return queue.submit(Request(TOY, registry.experiment(TOY).config(**{"steps": 20, **values})))
 
 
 def work() -> int:

@@ -19,6 +19,7 @@ from icl_core.jobs.job_progress import JobProgress
 from icl_core.jobs.phase_helper import Stopped
 from icl_core.runs import database, store
 from icl_core.runs.file import pack, read, read_record
+from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
 TIMING = ("seconds", "date")
@@ -58,12 +59,12 @@ def content(path):
 
 
 def test_a_job_is_trained_and_its_metrics_are_kept(runs):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     assert (queue.state(key).status, queue.state(key).position) == ("queued", 1)
     assert worker.work(once=True, slots=1) == 1
     done = queue.state(key)
     assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
-    header = runs.find(TOY, config())
+    header = runs.find(Request(TOY, config()))
     assert header.key == key and [record["claim"] for record in header.info["metrics"]] == [
         "toy.recovered",
         "toy.exact",
@@ -78,14 +79,17 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 
 
 def test_asking_again_makes_no_second_job(runs):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     asked = Job(key).request()
-    assert queue.submit(TOY, dataclasses.asdict(config())) == key and Job(key).request() == asked
+    assert (
+        queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
+        and Job(key).request() == asked
+    )
     worker.work(once=True, slots=1)
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     assert queue.state(key).status == "done" and worker.work(once=True, slots=1) == 0
-    runs.delete(runs.find(TOY, config()))
-    queue.submit(TOY, config())
+    runs.delete(runs.find(Request(TOY, config())))
+    queue.submit(Request(TOY, config()))
     assert queue.state(key).status == "queued"
 
 
@@ -98,9 +102,9 @@ def test_two_processes_that_ask_for_one_config_share_one_job():
 
 def test_settings_out_of_range_are_not_queued():
     with pytest.raises(ValueError, match="steps must be"):
-        queue.submit(TOY, {"steps": -1})
+        queue.submit(Request(TOY, {"steps": -1}))
     with pytest.raises(ValueError, match="there is no experiment"):
-        queue.submit("toy.none", {})
+        queue.submit(Request("toy.none", {}))
     assert (
         queue.states() == []
         and queue.state("nobody") is None
@@ -110,7 +114,7 @@ def test_settings_out_of_range_are_not_queued():
 
 
 def test_the_oldest_request_goes_first():
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in (3, 1, 2)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in (3, 1, 2)]
     assert [known.key for known in queue.states()] == keys
     assert [known.position for known in queue.states()] == [1, 2, 3]
     worker.work(once=True, slots=1)
@@ -119,11 +123,11 @@ def test_the_oldest_request_goes_first():
 
 
 def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_again():
-    key = queue.submit(TOY, config(rate=10.0, steps=200))
+    key = queue.submit(Request(TOY, config(rate=10.0, steps=200)))
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "diverged at step" in queue.state(key).message
     assert not Job(key).checkpoint.exists()
-    queue.submit(TOY, config(rate=10.0, steps=200))
+    queue.submit(Request(TOY, config(rate=10.0, steps=200)))
     assert queue.state(key).status == "queued"
 
 
@@ -149,16 +153,16 @@ def broken(monkeypatch):
 
 def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(broken):
     broken("run")
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     worker.work(once=True, slots=1)
     assert queue.state(key).message == "RuntimeError: out of luck"
 
 
 def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     broken("metrics")
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     worker.work(once=True, slots=1)
-    info = runs.find(TOY, config()).info
+    info = runs.find(Request(TOY, config())).info
     assert (
         info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
     )
@@ -168,21 +172,21 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: counts.append(count))
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     worker.work(once=True, slots=1)
     assert counts == [1]
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     queue.cancel(key)
     assert queue.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
-    key = queue.submit(TOY, config(steps=1_000_000))
+    key = queue.submit(Request(TOY, config(steps=1_000_000)))
     process = start_worker()
     wait_for(
         lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors,
@@ -209,7 +213,7 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
 
 def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch):
     wanted = config(steps=12_000, d=7, seeds=2)  # a second or more
-    key = queue.submit(TOY, wanted)
+    key = queue.submit(Request(TOY, wanted))
     kept = Job(key).checkpoint
     killed = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
     # the first is of step 0 where the worker was slow to begin
@@ -238,18 +242,18 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     monkeypatch.setattr(JobProgress, "resume", noted)
     assert worker.work(once=True, slots=9) == 1
     assert queue.state(key).status == "done" and from_checkpoint == [(reached, True)]
-    interrupted = content(runs.find(TOY, wanted).path)
+    interrupted = content(runs.find(Request(TOY, wanted)).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
-        queue.submit(TOY, wanted)
+        queue.submit(Request(TOY, wanted))
         assert worker.work(once=True, slots=9) == 1
         assert from_checkpoint == [(reached, True), (0, False)]
-        assert content(other.find(TOY, wanted).path) == interrupted
+        assert content(other.find(Request(TOY, wanted)).path) == interrupted
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     assert spawn.ensure_workers(1) == 0
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
     assert spawn.ensure_workers(1) == 1 and spawn.ensure_workers(1) == 0
@@ -273,7 +277,7 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
         wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()
     (warm,) = started
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     wait_for(lambda: runs.exact(TOY, key), "the run")
     assert warm.poll() is None
     server.communicate(b"\n")
@@ -281,27 +285,27 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
 
 
 def test_a_full_house_starts_no_worker():
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     with hold_lock(spawn.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
 def test_a_damaged_checkpoint_is_ignored():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).checkpoint.write_bytes(b"half a checkp")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done"
 
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).write_state(status="running", first_step=0, deaths=train.DEATHS - 1)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     identity = {"experiment": TOY, "version": 1, "config": store.stored_settings(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, has_lease=always)
     with pytest.raises(Stopped):
@@ -322,21 +326,21 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
 
 def test_cancel_counts_at_once_and_asking_again_takes_it_back():
     """Also while the worker evaluates, and looks for nothing."""
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     with hold_lock(Job(key).folder / "lock"):
         Job(key).write_state(status="running", step=20, total=20)
         queue.cancel(key)
         assert queue.state(key).status == "cancelling" and not queue.state(key).ended
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
         assert queue.state(key).status == "running"
 
 
 def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
 
     def given_up(self):
         queue.cancel(key)
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
         raise Cancelled
 
     with monkeypatch.context() as patch:
@@ -347,23 +351,23 @@ def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypa
 
 
 def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     for who in ("a", "b"):
         queue.watch(key, who)
     queue.unwatch(key, "a")
     assert queue.state(key).status == "queued"
     queue.unwatch(key, "b")
     assert queue.state(key).left and worker.work(once=True, slots=1) == 0
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     queue.watch(key, "a")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done" and database.rows("SELECT * FROM watchers") == []
     queue.unwatch(key, "a")
-    assert queue.state(key).status == "done" and runs.find(TOY, config())
+    assert queue.state(key).status == "done" and runs.find(Request(TOY, config()))
 
 
 def test_a_look_of_long_ago_does_not_count():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     for who in ("a", "b"):
         queue.watch(key, who)
     change("UPDATE watchers SET seen = 1e9 WHERE who = 'b'")  # a window that was closed
@@ -372,7 +376,7 @@ def test_a_look_of_long_ago_does_not_count():
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
-    key, report = queue.submit(TOY, config()), JobProgress.report
+    key, report = queue.submit(Request(TOY, config())), JobProgress.report
     monkeypatch.setattr(
         JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
     )
@@ -381,7 +385,7 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
-    key, said, tell = queue.submit(TOY, config()), [], JobProgress.write_state
+    key, said, tell = queue.submit(Request(TOY, config())), [], JobProgress.write_state
 
     def told(self):
         tell(self)
@@ -400,7 +404,7 @@ def test_diverged_is_told_from_a_fault():
 
 
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(12)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(12)]
     assert [known.position for known in queue.states()] == list(range(1, 13))
     read, row = [], table._row
     monkeypatch.setattr(table, "_row", lambda values: read.append(values[0]) or row(values))

@@ -18,6 +18,7 @@ from icl_core.jobs.terminal import watch_all
 from icl_core.runs import database
 from icl_core.runs.file import pack, read_record
 from icl_core.runs.header import key_of_record
+from icl_core.runs.request import Request
 from pages.ui.controls import training
 
 
@@ -101,7 +102,7 @@ def during_training(monkeypatch, act, step: int = 10) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
-    key, kept = queue.submit(TOY, config()), []
+    key, kept = queue.submit(Request(TOY, config())), []
     said = fill("nothing")
     during_training(monkeypatch, lambda: fill("checkpoint", "live"))
     measured = train._measure_run
@@ -117,7 +118,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch)
 
 
 def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
-    key, reached = queue.submit(TOY, config()), []
+    key, reached = queue.submit(Request(TOY, config())), []
     said = fill("checkpoint")
     during_training(monkeypatch, lambda: (reached.append(len(said)), fill("nothing")))
     train_all()
@@ -126,10 +127,10 @@ def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
 
 
 def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     during_training(monkeypatch, lambda: fill("state", "live", "checkpoint"))
     train_all()
-    assert runs.find(TOY, config()).key == key
+    assert runs.find(Request(TOY, config())).key == key
     fill("nothing")
     assert (
         queue.state(key).status == "interrupted"
@@ -139,7 +140,7 @@ def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs
 
 
 def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
     spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), table.write_state
@@ -153,7 +154,7 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
 def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(
     runs, monkeypatch, often
 ):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     started, now = [], [1e9]
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     for module in (folder, train):
@@ -177,7 +178,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
     assert (
         train_all() == 1
         and queue.state(key).status == "done"
-        and runs.find(TOY, config()).key == key
+        and runs.find(Request(TOY, config())).key == key
     )
 
 
@@ -190,7 +191,7 @@ def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free,
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
-    key, started = queue.submit(TOY, config()), []
+    key, started = queue.submit(Request(TOY, config())), []
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
     assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
@@ -202,19 +203,19 @@ def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
 def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
     assert queue.states() == []
     fill("nothing")
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     queue.cancel(key)
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(TOY, config())
+        queue.submit(Request(TOY, config()))
     assert queue.state(key).status == "cancelled"  # not queued by half
 
 
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
-    key, looks = queue.submit(TOY, config()), []
+    key, looks = queue.submit(Request(TOY, config())), []
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
     for name in ("progress", "button", "container"):
@@ -240,12 +241,12 @@ NESTED = "[" * 100_000
 def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(column, old, new):
     """One bit, and a job would wait for ever for an experiment that is to come, or give another
     run."""
-    key, odd = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
+    key, odd = queue.submit(Request(TOY, config())), queue.submit(Request(TOY, config(seed=1)))
     value = f"replace({column}, ?2, ?1)" if old is not None else "?1"
     change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, odd)
     assert [known.key for known in queue.states()] == [key] and queue.state(odd) is None
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert queue.submit(TOY, config(seed=1)) == odd
+    assert queue.submit(Request(TOY, config(seed=1))) == odd
     assert train_all() == 1 and queue.state(odd).status == "done"
 
 
@@ -254,23 +255,23 @@ def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(col
     [("running", NESTED), ("running", '{"step": 3'), ("runnimg", "{}"), ("failed", "[]")],
 )
 def test_a_job_whose_state_cannot_be_read_is_queued(status, progress):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     change("UPDATE jobs SET status = ?, progress = ?", status, progress)
     assert queue.state(key).status == "queued" and training.describe(queue.state(key)) == "Starting"
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     train_all()
-    made = runs.find(TOY, config())
-    key = queue.submit(TOY, config(seed=1))
+    made = runs.find(Request(TOY, config()))
+    key = queue.submit(Request(TOY, config(seed=1)))
     record = {**read_record(made.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
         path.write_bytes(
@@ -282,7 +283,7 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 
 @pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
-    key, saved, save = queue.submit(TOY, config()), [], runs.save
+    key, saved, save = queue.submit(Request(TOY, config())), [], runs.save
     monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
     of = runs if place == "save" else train
     act = getattr(of, place)
@@ -299,7 +300,7 @@ def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
-    key, computed = queue.submit(TOY, config()), []
+    key, computed = queue.submit(Request(TOY, config())), []
     report = job_progress.JobProgress.report
 
     def reports(self, done, *rest):
@@ -315,7 +316,7 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
 
 @pytest.mark.parametrize("born", ["mine", 12345.0])
 def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
-    key, ended = queue.submit(TOY, config()), []
+    key, ended = queue.submit(Request(TOY, config())), []
     monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
     began = psutil.Process().create_time() if born == "mine" else born
     with hold_lock(Job(key).folder / "lock"):
@@ -326,7 +327,7 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
-    key, files = queue.submit(TOY, config()), []
+    key, files = queue.submit(Request(TOY, config())), []
 
     def look() -> tuple[dict[str, bytes], dict]:
         paths = [path for path in Job(key).folder.iterdir() if path.is_file()]
@@ -359,7 +360,9 @@ def keep_one(monkeypatch):
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
-    keys = [queue.submit(TOY, config(seed=seed, rate=10.0, steps=200)) for seed in range(2)]
+    keys = [
+        queue.submit(Request(TOY, config(seed=seed, rate=10.0, steps=200))) for seed in range(2)
+    ]
     for _ in keys:
         train_all()
     assert [(known.key, known.status) for known in queue.states()] == [
@@ -368,7 +371,7 @@ def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one)
 
 
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
-    keys, tried = [queue.submit(TOY, config(seed=seed)) for seed in range(2)], []
+    keys, tried = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)], []
     delete = shutil.rmtree
 
     def watched(path, **options):
@@ -384,12 +387,12 @@ def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
 
 
 def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypatch):
-    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(2)]
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)]
     for key in keys:
         queue.cancel(key)
 
     def asked_just_before():
-        queue.submit(TOY, config(seed=0))
+        queue.submit(Request(TOY, config(seed=0)))
         return database.transaction()
 
     monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=asked_just_before))
@@ -405,19 +408,19 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     newer = key_of_record(request)
     place = {"visitor": "", "turn": 0, "later": False}
     Job(newer).enqueue({**request, "environment": {}, **place})
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
     assert spawn.ensure_workers(1) == 0 and not started
 
 
 def test_a_request_names_the_version_it_was_asked_for():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     assert Job(key).request()["version"] == registry.version(TOY)
 
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     mtimes = iter([{"file": 1}, {"file": 2}])
     monkeypatch.setattr(train, "source_mtimes", lambda: next(mtimes))
     monkeypatch.setattr(train, "LOOK", 0.0)
@@ -450,7 +453,7 @@ def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
-    key, looks = queue.submit(TOY, config()), []
+    key, looks = queue.submit(Request(TOY, config())), []
 
     def ends_at_the_third_look(count=None):
         looks.append(count)
@@ -465,7 +468,7 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
 
 @pytest.mark.parametrize("count", [-1, 0])
 def test_fewer_workers_than_one_are_refused(count):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     for ask in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
         with pytest.raises(ValueError, match=f"at least 1, got {count}"):
             ask(count)

@@ -11,6 +11,7 @@ from icl_core import registry
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
+from icl_core.runs.request import Request
 from pages.ui.controls import training
 
 GiB = 2**30
@@ -27,7 +28,7 @@ def runs(tmp_path, monkeypatch):
 
 
 def ask(seed: int) -> str:
-    return queue.submit(TOY, registry.experiment(TOY).config(steps=20, seed=seed))
+    return queue.submit(Request(TOY, registry.experiment(TOY).config(steps=20, seed=seed)))
 
 
 def in_hand(stack: ExitStack, key: str, **state) -> None:

@@ -41,6 +41,7 @@ from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
 from icl_core.runs.header import stored_settings
+from icl_core.runs.request import Request
 
 NOW = 1_000_000.0
 STEPS_BACK = """
@@ -131,13 +132,13 @@ def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
 def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, seconds, later):
     """A time beyond that was told by a clock that has been set back."""
     assert is_put_off(NOW + seconds) == later and not is_put_off(0.0)
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).write_state(status="interrupted", retry_at=NOW + seconds)
     assert Job(key).is_due() != later and queue.is_ready(queue.state(key)) != later
 
 
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     assert Job(key).is_due() and not Job("0" * 20).is_due()
     for status in ENDED:
         Job(key).write_state(status=status)
@@ -157,7 +158,7 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
     ],
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
-    job = Job(queue.submit(TOY, config()))
+    job = Job(queue.submit(Request(TOY, config())))
     told = train.postponed_state(job, tries, OSError(errno.ENOSPC, "No space left on device"))
     assert (told["tries"], told["retry_at"], told["status"]) == (
         tries + 1,
@@ -187,7 +188,7 @@ def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free
 
 
 def test_who_is_asked_to_end_is_told_as_what():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     assert table.cancel_request(key) == ""
     for status in (CANCELLED, LEFT):
         table.write_cancel(key, status)
@@ -195,7 +196,7 @@ def test_who_is_asked_to_end_is_told_as_what():
 
 
 def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     for status in ENDED:
         Job(key).write_state(status=status)
         assert queue.cancel(key) and queue.state(key).status == status
@@ -204,7 +205,7 @@ def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknow
 
 
 def test_a_lock_is_held_by_one_and_told_to_all():
-    job = Job(queue.submit(TOY, config()))
+    job = Job(queue.submit(Request(TOY, config())))
     assert not job.is_locked()
     with hold_lock(job.folder / "lock") as mine:
         assert mine and mine() and job.is_locked()
@@ -215,9 +216,9 @@ def test_a_lock_is_held_by_one_and_told_to_all():
 
 def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
     assert table.request_count() == 0
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     first = table.request_count()
-    queue.submit(TOY, config(seed=1))
+    queue.submit(Request(TOY, config(seed=1)))
     assert 0 < first < table.request_count()
     assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
 
@@ -278,7 +279,7 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     ]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
-    assert estimate.estimate_seconds(TOY, asked) == pytest.approx(
+    assert estimate.estimate_seconds(Request(TOY, asked)) == pytest.approx(
         FIGURES + pace * experiment.cost(asked), rel=1e-9
     )
 
@@ -286,9 +287,9 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
     kept = {"device": device.describe()}
     runs.save(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
-    assert estimate.estimate_seconds(TOY, config()) == pytest.approx(1.0 + FIGURES)
+    assert estimate.estimate_seconds(Request(TOY, config())) == pytest.approx(1.0 + FIGURES)
     runs.save(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
-    assert estimate.estimate_seconds(TOY, config()) == pytest.approx(9.0 + FIGURES)
+    assert estimate.estimate_seconds(Request(TOY, config())) == pytest.approx(9.0 + FIGURES)
     (both,) = estimate.estimates(TOY, [config()])
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
 
@@ -326,7 +327,7 @@ def test_a_pace_is_forgotten_after_a_day(monkeypatch):
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
     made, identity = (
-        Job(queue.submit(TOY, config())),
+        Job(queue.submit(Request(TOY, config()))),
         {"experiment": TOY, "version": 1, "config": {}},
     )
     mine, other = SharedTrainings(made, identity), SharedTrainings(made, identity)
@@ -351,7 +352,7 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
 
 
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
-    made = Job(queue.submit(TOY, config()))
+    made = Job(queue.submit(Request(TOY, config())))
     clock = iter(range(100, 1000, 10))
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
     told = job_progress.JobProgress(
@@ -380,7 +381,7 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
 
 
 def test_what_a_training_took_is_told_with_what_it_made():
-    made = Job(queue.submit(TOY, config()))
+    made = Job(queue.submit(Request(TOY, config())))
     identity = phase_helper.identity_of(made.request())
     told, other = (
         job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True),
@@ -446,7 +447,7 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
 ):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     monkeypatch.setattr(spawn, "_LONGEST_LOG", 10)
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     log = jobs_folder() / "workers.log"
     for content, left in ((None, b""), (b"x" * 10, b"x" * 10), (b"x" * 11, b"")):
         if content:
@@ -468,7 +469,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
 ):
     assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
-        queue.submit(TOY, config(seed=seed))
+        queue.submit(Request(TOY, config(seed=seed)))
     with hold_lock(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
         assert spawn.ensure_workers(4) == 2 == len(started)
@@ -482,7 +483,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
 
 
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
-    queue.submit(TOY, config())
+    queue.submit(Request(TOY, config()))
     monkeypatch.setattr(device, "workers", lambda: 2)
     with hold_lock(spawn.slot_lock(1)):
         spawn.warm()
@@ -619,13 +620,13 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
         Job(store.key_of(TOY, config())).write_state(status="done")
 
     monkeypatch.setattr(spawn, "ensure_workers", trained)
-    made = terminal.train_or_load(TOY, config())
-    assert made == runs.find(TOY, config()) and bar
+    made = terminal.train_or_load(Request(TOY, config()))
+    assert made == runs.find(Request(TOY, config())) and bar
     bar.clear()
-    assert terminal.train_or_load(TOY, config()) == made and not bar
+    assert terminal.train_or_load(Request(TOY, config())) == made and not bar
     monkeypatch.setattr(runs, "find", lambda *of: None)
     with pytest.raises(terminal.Failed, match="the run was made but is no longer in the cache"):
-        terminal.train_or_load(TOY, config())
+        terminal.train_or_load(Request(TOY, config()))
 
 
 def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch):
@@ -636,9 +637,9 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
     ends = (("", "cancelled", "^cancelled; "), ("a", "queued", "goes on for others who asked"))
     for visitor, status, said in ends:
         if visitor:
-            key = queue.submit(TOY, config(), visitor=visitor)
+            key = queue.submit(Request(TOY, config()), visitor=visitor)
         with pytest.raises(KeyboardInterrupt, match=said):
-            terminal.train_or_load(TOY, config())
+            terminal.train_or_load(Request(TOY, config()))
         key = store.key_of(TOY, config())
         assert queue.state(key).status == status
 

@@ -14,6 +14,7 @@ from icl_core.jobs import queue
 from icl_core.runs import store
 from icl_core.runs.file import tensor_sizes
 from icl_core.runs.least_size import least_size, parts_of
+from icl_core.runs.request import Request
 
 
 @pytest.fixture
@@ -25,8 +26,8 @@ def runs(tmp_path, monkeypatch):
 def test_the_least_size_is_that_of_the_largest_run_scaled_to_the_settings(runs):
     for d in (4, 5, 6):
         runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO)
-    assert runs.least_size(TOY, config(d=5)) == 40_000
-    assert runs.least_size(TOY, config(d=3)) == 8000 * 4 * 9 // 16
+    assert runs.least_size(Request(TOY, config(d=5))) == 40_000
+    assert runs.least_size(Request(TOY, config(d=3))) == 8000 * 4 * 9 // 16
     headers = runs.headers(TOY)
     for header in headers:
         header.path.unlink()
@@ -79,7 +80,9 @@ def test_a_run_that_will_not_fit_is_refused_before_it_is_trained(runs, monkeypat
         shown = capsys.readouterr()
         assert refusal in shown.out + shown.err
     stored = runs.headers(TOY)[0]
-    queue.submit(TOY, stored.config)  # it is there: nothing is trained, and nothing refused
+    queue.submit(
+        Request(TOY, stored.config)
+    )  # it is there: nothing is trained, and nothing refused
     assert main(["build", TOY]) == 1
     assert capsys.readouterr().err.count(refusal) == 2  # its two presets
     assert queue.states() == [] and not (ROOT / "x.html").exists()

@@ -7,6 +7,7 @@ from icl_core import registry
 from icl_core.jobs import estimate
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import device
+from icl_core.runs.request import Request
 
 CONFIG = registry.experiment(TOY).config
 
@@ -25,21 +26,25 @@ def test_the_values_of_one_knob_are_ready_where_all_others_agree(runs):
     keep(runs, d=4)
     keep(runs, d=16, seeds=3)
     keep(runs, d=32, rate=0.2)
-    ready = estimate.ready_values(TOY, CONFIG(d=8))
+    ready = estimate.ready_values(Request(TOY, CONFIG(d=8)))
     assert ready["d"] == [4] and ready["rate"] == [] and ready["seeds"] == []
-    assert estimate.ready_values(TOY, CONFIG(d=16))["seeds"] == [1, 2, 3]
+    assert estimate.ready_values(Request(TOY, CONFIG(d=16)))["seeds"] == [1, 2, 3]
 
 
 def test_a_move_costs_nothing_to_a_run_and_else_the_dearer_estimate(runs):
     keep(runs, d=4)
     base = CONFIG(d=8)
-    seconds = estimate.seconds_of_moves(TOY, base, {"d": [4, 16], "steps": [600], "rate": []})
+    seconds = estimate.seconds_of_moves(
+        Request(TOY, base), {"d": [4, 16], "steps": [600], "rate": []}
+    )
     assert seconds["rate"] == 0.0
-    assert seconds["d"] == estimate_seconds(TOY, CONFIG(d=16))
-    assert seconds["steps"] == estimate_seconds(TOY, CONFIG(d=8, steps=600))
-    assert estimate.seconds_of_moves(TOY, base, {"d": [4]}) == {"d": 0.0}
-    assert estimate.seconds_of_moves(TOY, base, {"d": [65]}) == {"d": 0.0}  # refused: no move
+    assert seconds["d"] == estimate_seconds(Request(TOY, CONFIG(d=16)))
+    assert seconds["steps"] == estimate_seconds(Request(TOY, CONFIG(d=8, steps=600)))
+    assert estimate.seconds_of_moves(Request(TOY, base), {"d": [4]}) == {"d": 0.0}
+    assert estimate.seconds_of_moves(Request(TOY, base), {"d": [65]}) == {
+        "d": 0.0
+    }  # refused: no move
 
 
 def test_an_unknown_time_stays_unknown():
-    assert estimate.seconds_of_moves(TOY, CONFIG(), {"d": [4, 16]}) == {"d": None}
+    assert estimate.seconds_of_moves(Request(TOY, CONFIG()), {"d": [4, 16]}) == {"d": None}

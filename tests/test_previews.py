@@ -18,6 +18,7 @@ from icl_core.jobs.job_progress import (
 )
 from icl_core.runs import store
 from icl_core.runs.file import read
+from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
 STEP = {"snapshot/step": np.array([7])}
@@ -94,7 +95,7 @@ def test_a_file_that_disappears_or_is_damaged_counts_as_none():
 
 def stopped_at(step: int, monkeypatch) -> str:
     """The key of a job that was cancelled after so many steps."""
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     report = JobProgress.report
 
     def reports(self, done, *rest):
@@ -119,7 +120,7 @@ def test_a_cancelled_job_goes_on_and_ends_as_one_long_training(monkeypatch):
     monkeypatch.setattr(
         JobProgress, "resume", lambda self: seen.append(self.first_step) or resume(self)
     )
-    assert queue.submit(TOY, config()) == key and Job(key).checkpoint.exists()
+    assert queue.submit(Request(TOY, config())) == key and Job(key).checkpoint.exists()
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done" and seen == [7]
     assert not Job(key).checkpoint.exists() and not Job(key).preview.exists()
@@ -131,7 +132,7 @@ def test_a_cancelled_job_goes_on_and_ends_as_one_long_training(monkeypatch):
 
 
 def test_its_preview_is_the_checkpoints_model(monkeypatch):
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     report = JobProgress.report
 
     def reports(self, done, total, loss, live, state, preview):
@@ -163,7 +164,7 @@ def test_what_is_kept_of_cancelled_jobs_is_bounded(monkeypatch):
 
 
 def test_a_job_that_everybody_left_keeps_nothing():
-    key = queue.submit(TOY, config())
+    key = queue.submit(Request(TOY, config()))
     Job(key).checkpoint.write_bytes(b"a checkpoint")
     queue.cancel(key, "left")
     assert not queue.state(key).kept and not Job(key).checkpoint.exists()

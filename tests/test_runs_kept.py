@@ -21,6 +21,7 @@ from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
 from icl_core.runs.header import key_of_record, stored_settings
+from icl_core.runs.request import Request
 from icl_core.runs.run_index import RunCache
 
 RECORD = {
@@ -56,12 +57,12 @@ def charted(runs, *configs):
 def test_of_runs_equally_near_a_shipped_one_is_shown_then_one_made_here_then_the_atlas(runs):
     """Another seed is as far as any other, so that these are equally near."""
     charted(runs, config(seed=1))
-    assert runs.nearest(TOY, config()).origin == "atlas"
+    assert runs.nearest(Request(TOY, config())).origin == "atlas"
     runs.save(TOY, config(seed=2), TENSORS, INFO)
-    assert runs.nearest(TOY, config()).origin == "local"
+    assert runs.nearest(Request(TOY, config())).origin == "local"
     runs.ship(TOY, config(seed=3), TENSORS, INFO)
-    assert runs.nearest(TOY, config()).origin == "shipped"
-    assert runs.nearest(TOY, config(seed=2)).config["seed"] == 2  # but nearer is nearer
+    assert runs.nearest(Request(TOY, config())).origin == "shipped"
+    assert runs.nearest(Request(TOY, config(seed=2))).config["seed"] == 2  # but nearer is nearer
     assert [header.origin for header in runs.every(TOY)] == ["shipped", "local", "atlas"]
 
 
@@ -70,7 +71,7 @@ def test_of_runs_equally_near_and_of_one_origin_it_is_always_the_same_in_whateve
     runs, seeds
 ):
     made = [runs.save(TOY, config(seed=seed), TENSORS, INFO) for seed in seeds]
-    assert runs.nearest(TOY, config()).key == min(header.key for header in made)
+    assert runs.nearest(Request(TOY, config())).key == min(header.key for header in made)
 
 
 def test_a_file_is_the_same_in_whatever_order_its_parts_are_named():
@@ -250,7 +251,7 @@ def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_wri
             TOY, {}, [Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)], []
         ),
     )
-    run = runs.load(runs.find(TOY, config(seed=1)))
+    run = runs.load(runs.find(Request(TOY, config(seed=1))))
     assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
     np.testing.assert_array_equal(run["final/W"], halves["final/W"])
     assert not run["final/W"].flags.writeable and not run["final/a"].flags.writeable
@@ -301,9 +302,13 @@ def test_a_run_is_deleted_though_its_row_cannot_be(runs, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(diskcache.Cache, "delete", full)
         runs.delete(header)
-    assert not header.path.exists() and runs.find(TOY, config()) is None and runs.headers(TOY) == []
+    assert (
+        not header.path.exists()
+        and runs.find(Request(TOY, config())) is None
+        and runs.headers(TOY) == []
+    )
     again = runs.save(TOY, config(), TENSORS, INFO)
-    assert runs.find(TOY, config()) == again and runs.load(again)
+    assert runs.find(Request(TOY, config())) == again and runs.load(again)
 
 
 def test_what_cannot_be_deleted_stays_its_owners(runs, monkeypatch):
@@ -321,7 +326,7 @@ def test_what_cannot_be_deleted_stays_its_owners(runs, monkeypatch):
 
 def test_a_run_of_an_atlas_is_given_away_as_a_file_of_its_own(runs):
     charted(runs, config(), config(seed=1))
-    mapped = runs.find(TOY, config(seed=1))
+    mapped = runs.find(Request(TOY, config(seed=1)))
     record, tensors = unpack(runs.content(mapped))
     assert (
         record["config"] == stored_settings(config(seed=1)) and key_of_record(record) == mapped.key

@@ -19,6 +19,7 @@ from test_store import INFO, TENSORS
 
 from icl_core import registry
 from icl_core.runs import run_index, store
+from icl_core.runs.request import Request
 
 
 @pytest.fixture
@@ -182,8 +183,8 @@ def test_where_nothing_can_be_written_shipped_runs_are_shown_and_one_sentence_sa
     assert runs.messages() == []
     hinder(runs.local, monkeypatch)
     runs = afresh(runs)
-    assert runs.load(runs.find(TOY, configs[0])) is not None
-    shown = runs.find(TOY, configs[1])
+    assert runs.load(runs.find(Request(TOY, configs[0]))) is not None
+    shown = runs.find(Request(TOY, configs[1]))
     assert (shown is not None and runs.load(shown) is not None) == (hinder is read_only)
     (message,) = runs.messages()
     assert message.startswith(f"Nothing can be trained or kept here: {runs.local} must be a folder")
@@ -194,14 +195,14 @@ def test_where_nothing_can_be_written_shipped_runs_are_shown_and_one_sentence_sa
 def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_path, configs):
     runs = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=100_000)
     small = dataclasses.replace(configs[0], d=4)
-    assert runs.least_size(TOY, small) == 0
+    assert runs.least_size(Request(TOY, small)) == 0
     runs.ship(TOY, small, {"x": np.zeros(20_000)}, INFO)
     larger, smaller = dataclasses.replace(small, d=5, seed=9), dataclasses.replace(small, d=3)
-    assert runs.least_size(TOY, larger) == 160_000
-    assert runs.least_size(TOY, smaller) == 160_000 * 9 // 16  # the square of 3 / 4
+    assert runs.least_size(Request(TOY, larger)) == 160_000
+    assert runs.least_size(Request(TOY, smaller)) == 160_000 * 9 // 16  # the square of 3 / 4
     refusal = r"the run would take 160,000 bytes or more, the limit is 100,000 bytes \(ICL_CACHE"
     with pytest.raises(ValueError, match=refusal):
-        runs.check_room(runs.least_size(TOY, larger))
+        runs.check_room(runs.least_size(Request(TOY, larger)))
     runs.check_room(100_000)
 
 

@@ -11,6 +11,7 @@ from icl_core import registry
 from icl_core.cli import main
 from icl_core.runs import shared_tensors
 from icl_core.runs.file import Damaged, read, read_record, unpack
+from icl_core.runs.request import Request
 
 LARGE = np.arange(10_000, dtype=np.float32).reshape(100, 100)
 SMALL = np.ones(3)
@@ -46,7 +47,7 @@ def test_it_is_stored_once_and_the_runs_are_as_before(runs, shared):
     before, path = shared
     assert path.stat().st_size < LARGE.nbytes + 200
     for header in before:
-        now = runs.find(TOY, header_config := config(header.config["seed"]))
+        now = runs.find(Request(TOY, header_config := config(header.config["seed"])))
         run = runs.load(now)
         assert now.path.stat().st_size < 1.2 * LARGE.nbytes
         assert (now.key, now.digest, now.info) == (header.key, header.digest, header.info)
@@ -66,7 +67,7 @@ def test_what_is_shared_already_is_not_written_again(runs, shared):
 
 
 def test_a_downloaded_run_is_a_file_with_all_its_tensors(runs, shared):
-    header = runs.find(TOY, config(1))
+    header = runs.find(Request(TOY, config(1)))
     record, tensors = unpack(runs.content(header))
     assert "shared" not in record and record["digest"] == header.digest
     np.testing.assert_array_equal(tensors["frozen/P"], LARGE)
@@ -78,7 +79,7 @@ def test_what_only_one_run_has_goes_back_into_its_file(runs, shared):
     headers, path = shared
     headers[0].path.unlink()
     assert runs.share_tensors([TOY]) == [path] and not path.exists()
-    whole = runs.find(TOY, config(2))
+    whole = runs.find(Request(TOY, config(2)))
     assert "shared" not in read_record(whole.path) and runs.load(whole) is not None
 
 
@@ -94,7 +95,10 @@ def test_small_tensors_and_those_of_local_runs_are_left_alone(runs, monkeypatch)
 def test_with_a_damaged_shared_tensor_the_runs_are_ignored(runs, shared, damage):
     headers, path = shared
     path.write_bytes(damage)
-    assert runs.load(runs.find(TOY, config(1))) is None and runs.find(TOY, config(1)) is None
+    assert (
+        runs.load(runs.find(Request(TOY, config(1)))) is None
+        and runs.find(Request(TOY, config(1))) is None
+    )
     (message,) = runs.messages()
     assert f"{headers[0].path} is ignored: expected a tensor of it in {path}, got " in message
 

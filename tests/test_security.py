@@ -34,6 +34,7 @@ from icl_core.jobs.phase_helper import SharedTrainings
 from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import database, documents, owners, store
 from icl_core.runs.file import Damaged
+from icl_core.runs.request import Request
 
 SOURCES = [*CORE, ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
 RUNS_CODE = {"eval", "exec", "compile", "__import__", "execfile", "input"}
@@ -144,11 +145,11 @@ def fill(runs) -> str:
     """A cache with a file of every kind; the key of a job that waits with all that a training
     leaves."""
     config = registry.experiment(TOY).config
-    queue.submit(TOY, config(steps=20), visitor="a")
+    queue.submit(Request(TOY, config(steps=20)), visitor="a")
     worker.work(once=True, slots=1)
     runs.ship(TOY, config(steps=30), {"x": np.zeros(2)}, {"seconds": 1.0})
     documents.keep("text", count("abcd"), "a")
-    key = queue.submit(TOY, config(steps=40), visitor="a")
+    key = queue.submit(Request(TOY, config(steps=40)), visitor="a")
     queue.watch(key, "page")
     whole = next((runs.local / "runs").glob("*.safetensors"))
     for name in (
@@ -264,10 +265,10 @@ def test_all_that_is_written_is_for_its_owner_alone(runs, umask):
 def fill_by_use(runs) -> str:
     """As `fill`, by what the project does alone; a job that has been cancelled as it ran."""
     config = registry.experiment(TOY).config
-    queue.submit(TOY, config(steps=20), visitor="a")
+    queue.submit(Request(TOY, config(steps=20)), visitor="a")
     worker.work(once=True, slots=1)
     documents.keep("text", count("abcd"), "a")
-    key = queue.submit(TOY, config(steps=40), visitor="a")
+    key = queue.submit(Request(TOY, config(steps=40)), visitor="a")
     queue.watch(key, "page")
     shared = SharedTrainings(Job(key), Job(key).request())
     shared.begin("a")
@@ -278,7 +279,7 @@ def fill_by_use(runs) -> str:
 
 def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
     monkeypatch.setattr(spawn.subprocess, "Popen", lambda *_, **__: psutil.Process())
-    queue.submit(TOY, registry.experiment(TOY).config(steps=20))
+    queue.submit(Request(TOY, registry.experiment(TOY).config(steps=20)))
     before = os.umask(0)
     try:
         spawn._start_worker(1, {})
@@ -299,7 +300,7 @@ def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
         "metrics": [],
     }
     runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, says)
-    key = queue.submit("gdssm.corrections", config(seed=8))
+    key = queue.submit(Request("gdssm.corrections", config(seed=8)))
     Job(key).write_state(status="failed", message=EVIL, phase=EVIL)
     change("UPDATE jobs SET visitor = ?", EVIL)
     for page, link in (

@@ -23,6 +23,7 @@ from icl_core.jobs.phase_helper import (
 )
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
@@ -34,7 +35,7 @@ NAMES = ("a", "b", "c", "a and c")
 @pytest.fixture(autouse=True)
 def job(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch):
-        key = queue.submit(TOY, registry.experiment(TOY).config(steps=20))
+        key = queue.submit(Request(TOY, registry.experiment(TOY).config(steps=20)))
         yield Job(key)
 
 
@@ -190,7 +191,7 @@ def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_
     with hold_lock(job.folder / "lock"):
         job.write_state(status="running", spare=2)
         assert worker._assist_one(never) and asked == [(job.key, False)]
-        queue.submit(TOY, registry.experiment(TOY).config(steps=30))
+        queue.submit(Request(TOY, registry.experiment(TOY).config(steps=30)))
         assert worker._assist_one(never) and asked[1] == (job.key, True)
         job.write_state(status="running", spare=0)
         assert not worker._assist_one(never)
@@ -199,7 +200,7 @@ def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_
 def test_a_helped_run_is_kept_as_any_other(job):
     assert assist(job, never, never) == 1  # the only training of the throw-away paper's run
     assert worker.work(once=True, slots=9) == 1
-    run = store.default().find(TOY, registry.experiment(TOY).config(steps=20))
+    run = store.default().find(Request(TOY, registry.experiment(TOY).config(steps=20)))
     assert run is not None and queue.state(job.key).status == "done" and not job.phases.exists()
 
 

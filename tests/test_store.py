@@ -19,6 +19,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.runs import local, store
 from icl_core.runs.file import pack
+from icl_core.runs.request import Request
 from icl_core.runs.run_index import BytesDisk, Refused, RunCache
 
 TENSORS = {
@@ -47,7 +48,7 @@ def config():
 @pytest.mark.parametrize("way", ["save", "ship"])
 def test_a_run_comes_back_as_it_was(runs, config, way):
     getattr(runs, way)(TOY, config, TENSORS, INFO)
-    header = runs.find(TOY, config)
+    header = runs.find(Request(TOY, config))
     run = runs.load(header)
     assert run.config == config and run.finished and run.digest == header.digest
     assert header.origin == {"save": "local", "ship": "shipped"}[way]
@@ -101,14 +102,14 @@ def damage_out_of_range(content):
 def test_a_damaged_file_is_set_aside_and_its_run_offered_anew(runs, config, damage, way):
     path = getattr(runs, way)(TOY, config, TENSORS, INFO).path
     path.write_bytes(damage(path.read_bytes()))
-    header = runs.find(TOY, config)
+    header = runs.find(Request(TOY, config))
     assert header is None or runs.load(header) is None
-    assert runs.find(TOY, config) is None and runs.headers(TOY) == []
+    assert runs.find(Request(TOY, config)) is None and runs.headers(TOY) == []
     assert len(runs.messages()) == 1 and "expected" in runs.messages()[0]
     assert path.exists() == (way == "ship")
     assert len(list(runs.local.glob("aside/*.safetensors"))) == (way == "save")
     getattr(runs, way)(TOY, config, TENSORS, INFO)
-    assert runs.load(runs.find(TOY, config)) is not None
+    assert runs.load(runs.find(Request(TOY, config))) is not None
 
 
 def test_settings_that_are_out_of_range_today_make_a_run_absent(runs):
@@ -120,38 +121,40 @@ def test_settings_that_are_out_of_range_today_make_a_run_absent(runs):
 def test_a_run_of_another_version_is_invisible(runs, config, monkeypatch):
     runs.save(TOY, config, TENSORS, INFO)
     monkeypatch.setitem(registry.papers()["toy"].experiments, "walk", 2)
-    assert runs.find(TOY, config) is None and runs.headers() == [] and runs.messages() == []
+    assert (
+        runs.find(Request(TOY, config)) is None and runs.headers() == [] and runs.messages() == []
+    )
     monkeypatch.undo()
 
 
 def test_more_seeds_serve_for_fewer_and_the_smallest_such_run(runs, config):
     for seeds in (8, 4):
         runs.ship(TOY, dataclasses.replace(config, seeds=seeds), TENSORS, INFO)
-    assert runs.find(TOY, config).config["seeds"] == 4
-    assert runs.find(TOY, dataclasses.replace(config, seeds=5)).config["seeds"] == 8
-    assert runs.find(TOY, dataclasses.replace(config, seeds=9)) is None
-    assert runs.find(TOY, dataclasses.replace(config, d=9)) is None
+    assert runs.find(Request(TOY, config)).config["seeds"] == 4
+    assert runs.find(Request(TOY, dataclasses.replace(config, seeds=5))).config["seeds"] == 8
+    assert runs.find(Request(TOY, dataclasses.replace(config, seeds=9))) is None
+    assert runs.find(Request(TOY, dataclasses.replace(config, d=9))) is None
 
 
 def test_the_nearest_run_is_the_one_with_the_smallest_difference(runs, config):
-    assert runs.nearest(TOY, config) is None
+    assert runs.nearest(Request(TOY, config)) is None
     for change in ({"d": 64}, {"d": 10}, {"rate": 10.0}):
         runs.save(TOY, dataclasses.replace(config, **change), TENSORS, INFO)
-    assert runs.nearest(TOY, config).config["d"] == 10
-    assert runs.nearest(TOY, dataclasses.replace(config, rate=9.0)).config["rate"] == 10.0
+    assert runs.nearest(Request(TOY, config)).config["d"] == 10
+    assert runs.nearest(Request(TOY, dataclasses.replace(config, rate=9.0))).config["rate"] == 10.0
     runs.save(TOY, dataclasses.replace(config, seed=1000), TENSORS, INFO)
-    assert runs.nearest(TOY, config).config["seed"] == 1000
+    assert runs.nearest(Request(TOY, config)).config["seed"] == 1000
 
 
 def test_the_shipped_run_is_found_by_the_name_of_its_preset(runs, config):
     runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
-    assert runs.preset(TOY, "classroom").key == runs.find(TOY, config).key
+    assert runs.preset(TOY, "classroom").key == runs.find(Request(TOY, config)).key
     assert runs.preset(TOY, "paper") is None
 
 
 def test_only_local_runs_can_be_deleted(runs, config):
     local, shipped = runs.save(TOY, config, TENSORS, INFO), runs.ship(TOY, config, TENSORS, INFO)
-    assert runs.find(TOY, config).origin == "shipped"
+    assert runs.find(Request(TOY, config)).origin == "shipped"
     with pytest.raises(ValueError, match="must be local"):
         runs.delete(shipped)
     runs.delete(local)
@@ -168,10 +171,14 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
     small.save(TOY, first, TENSORS, INFO)
     small.save(TOY, second, TENSORS, INFO)
     assert (
-        small.headers() and small.load(small.find(TOY, first)) is not None
+        small.headers() and small.load(small.find(Request(TOY, first))) is not None
     )  # looking is no use, loading is
     small.save(TOY, third, TENSORS, INFO)
-    assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
+    assert [bool(small.find(Request(TOY, one))) for one in (first, second, third)] == [
+        True,
+        False,
+        True,
+    ]
     with pytest.raises(knobs.BadSetting, match=r"the run would take .* bytes or more"):
         small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
     assert len(small.headers()) == 2
@@ -192,7 +199,7 @@ def test_runs_used_in_a_future_that_never_came_go_before_new_ones(tmp_path, conf
         )  # the clock is set back
     for one in configs[2:]:
         small.save(TOY, one, TENSORS, INFO)
-    assert [bool(small.find(TOY, one)) for one in configs] == [False, False, True, True]
+    assert [bool(small.find(Request(TOY, one))) for one in configs] == [False, False, True, True]
     small.close()
 
 
@@ -256,12 +263,12 @@ def test_rows_that_are_not_ours_are_refused_and_never_unpickled(
     monkeypatch.chdir(tmp_path)
     header = runs.save(TOY, config, TENSORS, INFO)
     assert runs.find(
-        TOY, config
+        Request(TOY, config)
     )  # the files were looked through: only the index tells of them from now on
     runs.close()
     planted = {name: pickled() if value == "pickled" else value for name, value in columns.items()}
     plant(runs.local / "runs" / "cache.db", **planted)
-    assert runs.find(TOY, config) is None
+    assert runs.find(Request(TOY, config)) is None
     assert "refused" in runs.messages()[0]
     runs.load(header)
     runs.delete(header)
@@ -325,7 +332,7 @@ def test_many_can_look_while_a_file_changes(runs, config):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(look, range(200)))
     path.write_bytes(good)
-    assert runs.load(runs.find(TOY, config)) is not None
+    assert runs.load(runs.find(Request(TOY, config))) is not None
 
 
 def test_many_can_create_the_cache_at_once(tmp_path):
@@ -343,10 +350,11 @@ def test_the_front_page_finds_and_loads_without_torch(runs, config):
     runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
     code = (
         "import sys; from icl_core.evidence import measurements\n"
-        "from icl_core.runs import store\ns = store.default()\n"
+        "from icl_core.runs import store\nfrom icl_core.runs.request import Request\n"
+        "s = store.default()\n"
         f"run = s.load(s.preset('{TOY}', 'classroom'), typed=False)\n"
-        f"assert run.config.steps == 50 and not measurements.counts(s) and s.find('{TOY}', "
-        "run.config)\n"
+        f"assert run.config.steps == 50 and not measurements.counts(s) and s.find("
+        f"Request('{TOY}', run.config))\n"
         "assert 'torch._C' not in sys.modules and not [n for n in sys.modules if "
         "n.startswith('icl_core.papers.toy.')]"
     )

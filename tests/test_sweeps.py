@@ -13,6 +13,7 @@ from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import queue, spawn, worker
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, QUEUED, Sweep
 
@@ -223,8 +224,8 @@ def test_it_tells_how_long_it_takes_and_can_be_cancelled(runs):
 
 def test_single_runs_go_before_those_of_a_sweep(runs):
     Sweep(toy("d=2,3,4")).ask()
-    single = queue.submit(TOY, toy("d=9").cells[0].config)
-    hurried = queue.submit(TOY, toy("d=4").cells[0].config)
+    single = queue.submit(Request(TOY, toy("d=9").cells[0].config))
+    hurried = queue.submit(Request(TOY, toy("d=4").cells[0].config))
     order = [each.key for each in queue.states()]
     assert {order[0], order[1]} == {single, hurried} and [
         each.position for each in queue.states()
@@ -233,7 +234,7 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
 
 
 def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):
-    key, train = queue.submit(TOY, toy("d=2").cells[0].config), spawn.ensure_workers
+    key, train = queue.submit(Request(TOY, toy("d=2").cells[0].config)), spawn.ensure_workers
 
     def leave_once(count=None):
         monkeypatch.setattr(spawn, "ensure_workers", train)

@@ -17,6 +17,7 @@ from icl_core.jobs.folder import Job
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.machine import device
 from icl_core.runs.file import read
+from icl_core.runs.request import Request
 from icl_core.training import batched, loop, rows, several_seeds
 from tests.recorder import Recorder
 
@@ -342,7 +343,8 @@ def runs(tmp_path, monkeypatch):
 
 def ask(*rates: float, later: bool = True) -> list[str]:
     return [
-        queue.submit("gdssm.layer", replace(LAYER, learning_rate=rate), later) for rate in rates
+        queue.submit(Request("gdssm.layer", replace(LAYER, learning_rate=rate)), later)
+        for rate in rates
     ]
 
 
@@ -357,7 +359,7 @@ def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, 
         JobProgress, "write_state", lambda self: (seen.append(self.together), save(self))
     )
     keys = ask(0.02, 0.1, 0.003)
-    other = queue.submit("gdssm.layer", replace(LAYER, f=5), later=True)  # another shape
+    other = queue.submit(Request("gdssm.layer", replace(LAYER, f=5)), later=True)  # another shape
     single = ask(0.05, later=False)[0]
     assert worker.work(once=True, slots=1) == 1 and statuses([single]) == [
         "done"

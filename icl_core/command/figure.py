@@ -18,6 +18,7 @@ from icl_core.contract import settings_io
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.knobs import BadSetting, unknown_name
 from icl_core.jobs.faults import Failed
+from icl_core.runs.request import Request
 
 T = TypeVar("T")
 ENDINGS = (".html", ".json")
@@ -53,7 +54,7 @@ def _figure(options: argparse.Namespace) -> int:
         drawings = [_drawing(options.drawing, experiment.drawings, drawings)]
     default_view = experiment.view(**preset.view)
     view = settings_io.parse(experiment.view, pairs(options.view), default_view)
-    header = train_or_load(options.experiment, config)
+    header = train_or_load(Request(options.experiment, config))
     run = store.default().load(header)
     if run is None:
         raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")

@@ -13,6 +13,7 @@ from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_json, print_problems
 from icl_core.contract.printable import printable_lines
 from icl_core.machine import device
+from icl_core.runs.request import Request
 
 if TYPE_CHECKING:
     from icl_core.runs.store import Header
@@ -42,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
     from icl_core.jobs.terminal import train_or_load
 
     _, _, config = experiment_and_config(options)
-    header = train_or_load(options.experiment, config)
+    header = train_or_load(Request(options.experiment, config))
     print_problems(_other_circumstances(header))
     print_findings(measurements.of_run(header), options.json)
     return DONE

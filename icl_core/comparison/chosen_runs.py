@@ -9,6 +9,7 @@ from icl_core.comparison import setting_rows
 from icl_core.contract import settings_io
 from icl_core.contract.setting_names import setting_line
 from icl_core.runs.header import Header, typed_config
+from icl_core.runs.request import Request
 from icl_core.runs.store import Store
 
 MOST = 4  # runs that are compared
@@ -84,7 +85,7 @@ def read(store: Store, experiment_id: str, text: str) -> ChosenRuns:
     for name in names:
         header = by_name.get(name)
         if header is None and name in presets:
-            header = store.find(experiment_id, presets[name].config)
+            header = store.find(Request(experiment_id, presets[name].config))
         if header is None:
             missing.append(name)
         else:

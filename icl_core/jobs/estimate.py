@@ -26,6 +26,7 @@ from icl_core.machine.pace import Pace, is_pace, measure_pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.header import stored_settings, typed_config
+from icl_core.runs.request import Request
 
 
 class PresetSeconds(NamedTuple):
@@ -120,10 +121,10 @@ class _KnownRun:
     weight: float
 
 
-def estimate_seconds(experiment_id: str, config: Any) -> float | None:
-    """Return the seconds until the figures of `config` are there, on an idle core; None if no run
-    is known."""
-    return estimates(experiment_id, [config], alone=True)[0]
+def estimate_seconds(request: Request) -> float | None:
+    """Return the seconds until the figures of a run are there, on an idle core; None if no run is
+    known."""
+    return estimates(request.id, [request.config], alone=True)[0]
 
 
 def estimates(
@@ -223,15 +224,17 @@ def know_pace() -> None:
         return
 
 
-def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
-    """Return, by field, the values at which a run exists if only that field of `config` changes.
+def ready_values(request: Request) -> dict[str, list[Any]]:
+    """Return, by field, the values at which a run exists if only that field of what is asked for
+    changes.
 
-    The values are ascending, and hold the config's own if its run exists.
+    The values are ascending, and hold the field's own if its run exists.
     """
-    settings = stored_settings(config)
-    by_stored_name = {knob.was or name: name for name, knob in knobs_of(type(config)).items()}
+    settings = request.settings
+    knobs = knobs_of(request.experiment.config)
+    by_stored_name = {knob.was or name: name for name, knob in knobs.items()}
     ready: dict[str, set[Any]] = {name: set() for name in by_stored_name.values()}
-    for run in store.default().every(experiment_id):
+    for run in store.default().every(request.id):
         differing = [name for name in by_stored_name if run.config.get(name) != settings.get(name)]
         if len(differing) > 1:
             continue
@@ -249,11 +252,11 @@ def _ascending(field: str, values: set[Any]) -> list[Any]:
 
 
 def seconds_of_moves(
-    experiment_id: str, config: Any, moves: Mapping[str, Sequence[Any]]
+    request: Request, moves: Mapping[str, Sequence[Any]]
 ) -> dict[str, float | None]:
     """Return, by field, the seconds until the figures of the dearest of the field's `moves`.
 
-    A move is another value of the field, the rest of `config` unchanged; one whose run exists costs
+    A move is another value of the field, all others unchanged; one whose run exists costs
     0 s, and one that the experiment refuses is left out. None where no time is known.
     """
     configs: list[tuple[str, Any]] = []
@@ -261,12 +264,12 @@ def seconds_of_moves(
     for name, values in moves.items():
         for value in values:
             try:
-                moved = replace(config, **{name: value})
+                moved = replace(request.config, **{name: value})
             except BadSetting:
                 continue
-            if store.default().find(experiment_id, moved) is None:
+            if store.default().find(Request(request.id, moved)) is None:
                 configs.append((name, moved))
-    times = estimates(experiment_id, [moved for _, moved in configs], alone=True) if configs else []
+    times = estimates(request.id, [moved for _, moved in configs], alone=True) if configs else []
     for (name, _), needed in zip(configs, times, strict=True):
         dearest = seconds[name]
         seconds[name] = None if needed is None or dearest is None else max(dearest, needed)

@@ -33,6 +33,7 @@ from icl_core.machine import device, malloc
 from icl_core.runs import store
 from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
+from icl_core.runs.request import Request
 
 FIRST_CHECKPOINT = 4.0  # seconds of training before the first checkpoint
 CHECKPOINT = 8.0  # seconds between checkpoints
@@ -328,7 +329,7 @@ class EndStates:
         """Write the final state of a training. If that fails, a longer run starts anew."""
         if config := self._extendable_config():
             path = _file_of(
-                Job(store.key_of(self._identity["experiment"], config)).ends,
+                Job(Request(self._identity["experiment"], config).key).ends,
                 training,
                 "safetensors",
             )
@@ -342,7 +343,7 @@ class EndStates:
         experiment = registry.experiment(experiment_id)
         for shorter_config in experiment.shorter(config) if config else ():
             path = _file_of(
-                Job(store.key_of(experiment_id, shorter_config)).ends, training, "safetensors"
+                Job(Request(experiment_id, shorter_config).key).ends, training, "safetensors"
             )
             expected = {**self._identity, "config": store.stored_settings(shorter_config)}
             with suppress(OSError, Damaged):  # most often there is no such file
@@ -375,12 +376,12 @@ def write_end_state(path: Path, content: bytes) -> None:
                 del sizes[folder]
 
 
-def has_end(experiment_id: str, config: Any) -> bool:
-    """Return whether the run of `config` was trained here to its end and has left the states that a
-    longer one continues from."""
-    job = Job(store.key_of(experiment_id, config))
-    if not registry.experiment(experiment_id).goes_on(config):
+def has_end(request: Request) -> bool:
+    """Return whether a run was trained here to its end and has left the states that a longer one
+    continues from."""
+    if not request.experiment.goes_on(request.config):
         return False
+    job = Job(request.key)
     with suppress(OSError):  # the database cannot be read now
         return job.state()["status"] == "done" and any(job.ends.glob("*.safetensors"))
     return False

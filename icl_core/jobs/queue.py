@@ -33,6 +33,7 @@ from icl_core.jobs.table import CANCELLED, LEFT, WAITING, JobState, Row
 from icl_core.machine import containers, device, limits
 from icl_core.runs import database, owners, store
 from icl_core.runs.file import Damaged, read
+from icl_core.runs.request import Request
 
 
 def check_preconditions() -> None:
@@ -52,7 +53,7 @@ _STATE_FIELDS = JobState.__dataclass_fields__.keys()
 _placed_states: dict[str, tuple[Row, JobState]] = {}
 
 
-def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = "") -> str:
+def submit(request: Request, later: bool = False, visitor: str = "") -> str:
     """Request a run and return its key. Nothing happens if the store has the run; a job that waits
     or runs is shared by all who request it.
 
@@ -62,12 +63,11 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     `visitor` of a page may not request, `OSError` if the request cannot be written.
     """
     check_preconditions()
-    config = from_stored(registry.experiment(experiment_id).config, store.stored_settings(config))
-    values = store.stored_settings(config)
-    key = store.key_of(experiment_id, values)
+    checked = from_stored(request.experiment.config, request.settings)
+    request = Request(request.id, checked)
+    key = request.key
     if visitor:
-        limits.check_length(estimate_seconds(experiment_id, config))
-    version = registry.version(experiment_id)
+        limits.check_length(estimate_seconds(request))
     with database.transaction():
         job_state = _state(key)
         all_states = states()
@@ -76,21 +76,21 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
         forget_ended([CANCELLED], spared=key)
         turn = table.next_turn(visitor, later, all_states)
         place = {"visitor": visitor, "turn": turn, "later": later}
-        is_stored = store.default().exact(experiment_id, key) is not None
+        is_stored = store.default().exact(request.id, key) is not None
         if not is_stored and (job_state is None or job_state.ended):
-            store.default().check_room(store.default().least_size(experiment_id, values))
+            store.default().check_room(store.default().least_size(request))
             if visitor:
                 limits.check_queued(table.count_jobs(visitor, all_states))
             owners.remove_all(key)
             owners.add(key, visitor)
-            request = {
-                "experiment": experiment_id,
-                "version": version,
-                "config": values,
+            row = {
+                "experiment": request.id,
+                "version": request.version,
+                "config": request.settings,
                 "environment": table.current_environment(),
                 "asked": time.time_ns(),
             }
-            Job(key).enqueue({**request, **place})
+            Job(key).enqueue({**row, **place})
         elif job_state is not None and not job_state.ended:
             owners.add(key, visitor)
             table.write_cancel(key, "")

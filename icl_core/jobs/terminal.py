@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
 
 from tqdm import tqdm
 
@@ -20,6 +19,7 @@ from icl_core.jobs.faults import Failed
 from icl_core.jobs.folder import write_problem
 from icl_core.jobs.table import CANCELLED, WAITING
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 
 _PAUSE = 0.2  # seconds between looks
@@ -28,21 +28,20 @@ GOES_ON = "the training goes on for others who asked for it"
 INTERRUPTED = "interrupted; the same command goes on from here"
 
 
-def train_or_load(experiment_id: str, config: Any) -> Header:
-    """Return the run of `config`, trained if need be with a progress bar on stderr. Raises
+def train_or_load(request: Request) -> Header:
+    """Return the run that is asked for, trained if need be with a progress bar on stderr. Raises
     `Failed`; Ctrl-C cancels the training and raises `KeyboardInterrupt` with a sentence."""
-    header = store.default().find(experiment_id, config)
+    header = store.default().find(request)
     if header is not None:
         return header
-    key = store.key_of(experiment_id, config)
     with interruptible():
         try:
-            submit(experiment_id, config)
-            _watch(key, experiment_id)
+            submit(request)
+            _watch(request.key, request.id)
         except KeyboardInterrupt:
-            is_cancelled = queue.cancel(key, visitor="")
+            is_cancelled = queue.cancel(request.key, visitor="")
             raise KeyboardInterrupt(CANCELLED_HERE if is_cancelled else GOES_ON) from None
-    header = store.default().find(experiment_id, config)
+    header = store.default().find(request)
     if header is None:
         raise Failed(
             "\n".join(store.default().messages())
@@ -67,11 +66,11 @@ def interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
 
 
-def submit(experiment_id: str, config: Any) -> str:
+def submit(request: Request) -> str:
     """Request a run as `queue.submit` does, and return its key. Raises `BadSetting`, and `Failed`
     where the request cannot be written."""
     try:
-        return queue.submit(experiment_id, config)
+        return queue.submit(request)
     except OSError as problem:
         raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
 

@@ -27,14 +27,13 @@ from icl_core.runs.header import (
     Headers,
     header_of,
     info_of,
-    key_of,
     key_of_record,
     new_record,
-    stored_settings,
     typed_config,
 )
 from icl_core.runs.least_size import least_size
 from icl_core.runs.local import LocalRuns, size_limit, too_large
+from icl_core.runs.request import Request
 from icl_core.runs.shared_tensors import names_in_common
 
 _ORIGINS = ("shipped", "local", ORIGIN)  # the preferred first
@@ -65,40 +64,39 @@ class Store:
         if refusal := too_large(size, self.limit):
             raise BadSetting(refusal)
 
-    def least_size(self, experiment_id: str, config: Any) -> int:
-        """Return the bytes that a run of `config` takes at least, by the stored runs; 0 if none
-        is comparable. Imports the experiment."""
-        knobs = knobs_of(registry.experiment(experiment_id).config)
+    def least_size(self, request: Request) -> int:
+        """Return the bytes that a run takes at least, by the stored runs; 0 if none is comparable.
+        Imports the experiment."""
+        knobs = knobs_of(request.experiment.config)
         # an earlier run lacks what was added since; its default computes the same
         defaults = {knob.was or name: knob.default for name, knob in knobs.items()}
-        whole = self.headers(experiment_id)
-        thinned = self.atlases.headers(experiment_id).values()
+        whole = self.headers(request.id)
+        thinned = self.atlases.headers(request.id).values()
         known = [
             *((header, self._headers.parts(header)) for header in whole),
             *((header, self.atlases.parts(header)) for header in thinned),
         ]
         return least_size(
             (({**defaults, **header.config}, parts) for header, parts in known),
-            {**defaults, **stored_settings(config)},
+            {**defaults, **request.settings},
         )
 
-    def find(self, experiment_id: str, config: Any) -> Header | None:
-        """Return the run of `config`.
+    def find(self, request: Request) -> Header | None:
+        """Return the run that is asked for.
 
         If there is none, return the smallest run that holds its seeds among more of them, else
         the thinned one of the atlas, else None.
         """
-        values = stored_settings(config)
-        key = key_of(experiment_id, values)
-        if header := self.exact(experiment_id, key):
+        if header := self.exact(request.id, request.key):
             return header
+        settings = request.settings
         wider = [
             header
-            for header in self.headers(experiment_id)
-            if "seeds" in values and _holds_seeds(header.config, values)
+            for header in self.headers(request.id)
+            if "seeds" in settings and _holds_seeds(header.config, settings)
         ]
         smallest = min(wider, key=lambda header: header.config["seeds"], default=None)
-        return smallest or self.atlases.headers(experiment_id).get(key)
+        return smallest or self.atlases.headers(request.id).get(request.key)
 
     def exact(self, experiment_id: str, key: str) -> Header | None:
         """Return the whole run with this key, preferably the shipped one."""
@@ -129,19 +127,19 @@ class Store:
 
         return load
 
-    def nearest(self, experiment_id: str, config: Any) -> Header | None:
-        """Return the run whose settings differ least from `config`; None if there is no run."""
-        settings = registry.experiment(experiment_id).config
-        values = stored_settings(config)
+    def nearest(self, request: Request) -> Header | None:
+        """Return the run whose settings differ least from those that are asked for; None if there
+        is no run."""
+        settings_class = request.experiment.config
 
         def distance(header: Header) -> tuple[float, int, str]:
             return (
-                settings_io.distance(settings, values, header.config),
+                settings_io.distance(settings_class, request.settings, header.config),
                 _ORIGINS.index(header.origin),
                 header.key,
             )
 
-        return min(self.every(experiment_id), key=distance, default=None)
+        return min(self.every(request.id), key=distance, default=None)
 
     def every(self, experiment_id: str) -> list[Header]:
         """Return the runs of one experiment, those of its atlas last."""

@@ -18,6 +18,7 @@ from icl_core.jobs.table import CANCELLED, WAITING
 from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
+from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 from icl_core.sweeps.setting_grid import Cell, Grid
 
@@ -113,7 +114,9 @@ class Sweep:
             limits.check_queued(table.count_jobs(visitor, queue.states()), len(missing))
         for key, cell in missing:
             try:
-                queue.submit(self.grid.experiment, cell.config, later=True, visitor=visitor)
+                queue.submit(
+                    Request(self.grid.experiment, cell.config), later=True, visitor=visitor
+                )
             except BadSetting as problem:  # a run that can never be kept, or takes too long
                 self._refused[key] = str(problem)
 

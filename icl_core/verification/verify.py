@@ -16,6 +16,7 @@ from icl_core.evidence.measurements import Finding
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header, typed_config
+from icl_core.runs.request import Request
 from icl_core.runs.store import Store
 from icl_core.statistics.over_seeds import certain_from
 from icl_core.verification.train_anew import OutOfTime, TrainedAnew, train_anew
@@ -126,7 +127,7 @@ def estimated_seconds(row: ClaimRow) -> float:
 
 def run_seconds(header: Header) -> float | None:
     """Return the seconds that a run is expected to take here, None if that is not known."""
-    return estimate_seconds(header.experiment, typed_config(header))
+    return estimate_seconds(Request(header.experiment, typed_config(header)))
 
 
 def that_fit(rows: Sequence[ClaimRow], seconds: float) -> list[ClaimRow]:

@@ -55,8 +55,8 @@ def show(name: str) -> None:
     _read_words()
     setting = address.read(paper)
     kept_answers.restore()
-    exact = None if setting.refused else store.default().find(setting.id, setting.config)
-    shown = exact or store.default().nearest(setting.id, setting.config)
+    exact = setting.stored
+    shown = exact or store.default().nearest(setting.request)
     run = loaded_runs.load(shown) if shown else None
     pending = _pending(setting, exact, shown)
     summaries = _summaries(setting, shown)
@@ -236,7 +236,7 @@ def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pe
 
     A training that began by itself for a former setting is cancelled.
     """
-    key = store.key_of(setting.id, setting.config)
+    key = setting.request.key
     auto_train.drop_job(key)
     if exact is not None or setting.refused:
         return None

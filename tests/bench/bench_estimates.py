@@ -13,6 +13,7 @@ from icl_core import registry
 from icl_core.jobs import estimate
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from tests.bench import timing
 from tests.bench.timing import Row, said
 from tests.recorder import Recorder
@@ -39,7 +40,7 @@ def _presets() -> Iterator[Row]:
         for preset in experiment.presets:
             if preset.group != "Classroom" and not timing.thorough:
                 continue
-            estimated = estimate.estimate_seconds(experiment_id, preset.config)
+            estimated = estimate.estimate_seconds(Request(experiment_id, preset.config))
             if estimated is None:
                 yield f"{experiment_id}, {preset.title}", "unknown", "its seconds are not shipped"
                 continue

@@ -9,6 +9,7 @@ from unittest.mock import patch
 from icl_core import registry
 from icl_core.jobs import queue
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from tests.bench.timing import Row, said, seconds
 
 EXPERIMENT, WAITING, VISITORS, LOOKS = "gdssm.layer", 1000, 30, 100
@@ -21,7 +22,7 @@ def rows() -> Iterator[Row]:
         config = registry.experiment(EXPERIMENT).config
         for each in range(WAITING):
             setting = config(seed=each % 100, N=5 + each // 100)
-            queue.submit(EXPERIMENT, setting, visitor=f"visitor{each % VISITORS}")
+            queue.submit(Request(EXPERIMENT, setting), visitor=f"visitor{each % VISITORS}")
         waits = [seconds(queue.states) for _ in range(LOOKS + 1)][1:]  # the first reads them all
         assert len(queue.states()) == WAITING
         store.default().close()

@@ -29,6 +29,7 @@ from icl_core import registry
 from icl_core.jobs import queue, worker
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from tests.recorder import Interrupted, Recorder
 
 Row = tuple[str, str, str]  # what, its ratio, and the numbers in words
@@ -104,7 +105,7 @@ def on_the_clock(name: str) -> Iterator[Row]:
     for count, said in ((1, "one process"), (2, "two processes")):
         with _house(), ExitStack() as stack:
             for value in values:
-                queue.submit(name, replace(base, **{knob: value}), later=True)
+                queue.submit(Request(name, replace(base, **{knob: value})), later=True)
             command = [sys.executable, "-c", WORKER, name, str(count)]
             pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
             workers = [
@@ -129,7 +130,7 @@ def _made(name: str, company: int, count: int) -> float:
     base = replace(registry.experiment(name).presets[0].config, **fields)
     with _house():
         for value in values[:count]:
-            queue.submit(name, replace(base, **{knob: value}), later=True)
+            queue.submit(Request(name, replace(base, **{knob: value})), later=True)
         start, made = time.process_time(), 0
         with ExitStack() as stack:
             if company == 1:

@@ -22,6 +22,7 @@ from icl_core import registry
 from icl_core.jobs import estimate, job_progress, queue, spawn, table, train, worker
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from tests.house import TOY
 
 STEPS = 120  # of a training; some tens of milliseconds
@@ -189,7 +190,7 @@ def _live(bed: Bed, tells: Any, act: Callable[..., Any], given: tuple[Any, ...])
 
 def submit(seed: int) -> str:
     """Ask for a run, as a page does."""
-    return queue.submit(TOY, settings(seed))
+    return queue.submit(Request(TOY, settings(seed)))
 
 
 def work(slots: int = 1) -> int:

@@ -10,6 +10,7 @@ from icl_core.jobs import queue, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.runs.file import read
+from icl_core.runs.request import Request
 from tests.house import ROOT, SOON, house, wait_for
 
 ID = "birth.induction"
@@ -27,15 +28,15 @@ def content(path) -> tuple[dict, dict]:
 
 def test_sigkill_in_mid_training_changes_no_byte(tmp_path, monkeypatch):
     with house(tmp_path / "killed", monkeypatch) as store:
-        key = queue.submit(ID, WANTED)
+        key = queue.submit(Request(ID, WANTED))
         process = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
         wait_for(Job(key).checkpoint.exists, "the first checkpoint")
         process.send_signal(signal.SIGKILL)
         process.wait(90)
         assert queue.state(key).status == "interrupted"
         assert worker.work(once=True, slots=9) == 1
-        killed = content(store.find(ID, WANTED).path)
+        killed = content(store.find(Request(ID, WANTED)).path)
     with house(tmp_path / "whole", monkeypatch) as store:
-        queue.submit(ID, WANTED)
+        queue.submit(Request(ID, WANTED))
         assert worker.work(once=True, slots=9) == 1
-        assert content(store.find(ID, WANTED).path) == killed
+        assert content(store.find(Request(ID, WANTED)).path) == killed

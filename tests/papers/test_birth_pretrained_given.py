@@ -39,6 +39,7 @@ from icl_core.papers.birth.pretrained.settings import GIVEN, Config, View  # noq
 from icl_core.papers.birth.pretrained.typed.reading import of_view  # noqa: E402
 from icl_core.papers.birth.pretrained.typed.resident import RESIDENT  # noqa: E402
 from icl_core.runs import documents  # noqa: E402
+from icl_core.runs.request import Request  # noqa: E402
 from pages.ui.controls import uploads  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
@@ -192,7 +193,7 @@ def test_a_file_that_a_job_waits_for_stays(own_house, tmp_path):
         os.utime(weights_file.path_of(digests[-1]), (number, number))
         if number == 0:
             config = Config(model=GIVEN, weights=digests[0], **SMALL)
-            key = queue.submit("birth.pretrained", config)
+            key = queue.submit(Request("birth.pretrained", config))
         if number == 2:
             assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests)
             queue.cancel(key)

@@ -23,6 +23,7 @@ from icl_core.papers.birth.pretrained.readers.model import forward
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.series import checkpoints
 from icl_core.papers.birth.pretrained.settings import Config, View
+from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
 SETTINGS = {
@@ -106,7 +107,7 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
     with house(tmp_path / "house", monkeypatch) as runs:
         first = Config(model="series", length=16, sequences=1)
         runs.save("birth.pretrained", first, {"x": np.zeros(2)}, {"metrics": []})
-        assert runs.find("birth.pretrained", replace(first)) is not None
+        assert runs.find(Request("birth.pretrained", replace(first))) is not None
         # another folder of the same names and settings
         last = load_file(folder / "checkpoint-1000" / "model.safetensors")
         last["wte.weight"][0, 0] += 1
@@ -115,7 +116,7 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
         save_file(last, other / "series" / "checkpoint-1000" / "model.safetensors")
         monkeypatch.setenv("ICL_MODELS", str(other))
         second = Config(model="series", length=16, sequences=1)
-        assert runs.find("birth.pretrained", second) is None
+        assert runs.find(Request("birth.pretrained", second)) is None
         with pytest.raises(BadModel, match=f"digest {first.content}, .* others: {second.content}"):
             compute(first, Recorder())
         # a copy is the same series, under the digest's setting or none, here or gone
@@ -123,10 +124,10 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
         shutil.copytree(folder, copied / "series")
         monkeypatch.setenv("ICL_MODELS", str(copied))
         same = Config(model="series", length=16, sequences=1)
-        assert same == first and runs.find("birth.pretrained", same) is not None
+        assert same == first and runs.find(Request("birth.pretrained", same)) is not None
         monkeypatch.delenv("ICL_MODELS")
         assert Config(model="series", length=16, sequences=1).content == ""
-        assert runs.find("birth.pretrained", replace(first)) is not None
+        assert runs.find(Request("birth.pretrained", replace(first))) is not None
         # where no series is measured nothing of this is stored
         assert replace(first, model="planted") == Config(length=16, sequences=1)
 

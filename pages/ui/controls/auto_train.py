@@ -57,14 +57,14 @@ def begin(setting: Setting, key: str) -> None:
     job = queue.state(key)
     if job is not None and not job.left:
         return
-    seconds = estimate_seconds(setting.id, setting.config)
+    seconds = estimate_seconds(setting.request)
     if seconds is None or seconds >= LONGEST:
         return
     # stored first: the visitor's next move may interrupt what follows
     st.session_state[_STARTED] = key
     queue.watch(key, visitors.window())
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
-        queue.submit(setting.id, setting.config, visitor=visitors.name())
+        queue.submit(setting.request, visitor=visitors.name())
         spawn.ensure_workers()
 
 

@@ -29,9 +29,9 @@ def costs(setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]
         value = setting.chosen[field]
         values = widgets.stops_of(knob, [value, base, *stops])
         moves[field] = _moves(knob, values, value)
-    seconds = estimate.seconds_of_moves(setting.id, setting.config, moves)
+    seconds = estimate.seconds_of_moves(setting.request, moves)
     if not all(moves.values()):
-        typed = estimate_seconds(setting.id, setting.config)
+        typed = estimate_seconds(setting.request)
         seconds |= {field: typed for field in shown if not moves[field]}
     return {field: _cost_text(seconds[field]) for field in shown}
 

@@ -123,7 +123,7 @@ def settings_of(setting: Setting, config: Any) -> dict[str, Any]:
 def bibtex(setting: Setting, header: Header) -> str:
     """Return the entries of the paper, in the version that is quoted, and of this software, in the
     year of the run."""
-    publication = registry.papers()[setting.id.partition(".")[0]].publication
+    publication = registry.papers()[setting.paper].publication
     year = str(header.info.get("date") or "")[:4]
     software = software_bibtex(
         folders.NAME,

@@ -56,7 +56,7 @@ def main_knobs(setting: Setting) -> None:
     fields = [
         field for field in knobs.main_knobs(setting.experiment.config) if has_effect(setting, field)
     ]
-    ready = {} if setting.refused else estimate.ready_values(setting.id, setting.config)
+    ready = {} if setting.refused else estimate.ready_values(setting.request)
     shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
     costs = {} if setting.refused else knob_notes.costs(setting, shown)
     with st.container(key="main-knobs", gap="xxsmall"):

@@ -8,6 +8,7 @@ from icl_core.contract.experiment import LENGTH
 from icl_core.jobs import phase_helper
 from icl_core.jobs.estimate import estimates
 from icl_core.machine import limits
+from icl_core.runs.request import Request
 from pages.ui.controls import training
 from pages.ui.link import address
 from pages.ui.link.address import Setting
@@ -20,7 +21,7 @@ def offer(setting: Setting) -> None:
     configs = setting.experiment.longer(setting.config)
     if not configs or limits.read_only():
         return
-    has_end = phase_helper.has_end(setting.id, setting.config)
+    has_end = phase_helper.has_end(setting.request)
     steps = getattr(setting.config, LENGTH)
     with st.popover("Continue training", help="Some claims need a longer training to be decided"):
         st.caption(_start_text(setting, has_end, steps))
@@ -58,4 +59,4 @@ def _train(setting: Setting, config: Any) -> None:
         getattr(config, LENGTH),
         getattr(setting.preset.config, LENGTH),
     )
-    training.submit(setting.id, config)
+    training.submit(Request(setting.id, config))

@@ -4,7 +4,6 @@ of the stage."""
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 import streamlit as st
 
@@ -15,6 +14,7 @@ from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
+from icl_core.runs.request import Request
 from pages.ui.controls import auto_train, live_model
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
@@ -76,7 +76,7 @@ def run_button(setting: Setting, where: str, job: queue.JobState | None = None) 
     """
     if limits.read_only():
         return ""
-    seconds = estimate_seconds(setting.id, setting.config)
+    seconds = estimate_seconds(setting.request)
     if reason := too_long(seconds):
         return reason
     label = "Run again" if is_over(job) else "Train it here"
@@ -89,7 +89,7 @@ def run_button(setting: Setting, where: str, job: queue.JobState | None = None) 
         type="primary",
         key=f"run {where}",
         on_click=submit,
-        args=(setting.id, setting.config),
+        args=(setting.request,),
     )
     return ""
 
@@ -108,10 +108,10 @@ def problem_text(problem: BadSetting | OSError) -> str:
     return write_problem(problem) if isinstance(problem, OSError) else str(problem)
 
 
-def submit(experiment_id: str, config: Any) -> None:
+def submit(request: Request) -> None:
     """Submit a training, or show why it cannot start."""
     try:
-        auto_train.keep_job(queue.submit(experiment_id, config, visitor=visitors.name()))
+        auto_train.keep_job(queue.submit(request, visitor=visitors.name()))
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
         st.error(f"The training cannot start: {escape_markdown(problem_text(problem))}.")

@@ -53,7 +53,7 @@ def draw_view(setting: Setting, field: str, value: Any, run: Run) -> None:
     if knob.at_most:
         high = run.limit(knob.at_most)
         knob = replace(knob, high=high, default=min(knob.default, high))
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     draw(setting, field, knob, value, getattr(base, field))
 
 
@@ -61,7 +61,7 @@ def draw_seed(setting: Setting, value: int, run: Run) -> None:
     """Draw the view's field `seed_shown` as a list that needs little room."""
     knob = knobs_of(setting.experiment.view)[FIELD]
     numbers = range(1, run.limit(knob.at_most) + 1)
-    base = getattr(address.base_view(setting.experiment, setting.preset), FIELD)
+    base = getattr(setting.base_view, FIELD)
     shown = min(value, numbers[-1])
     key = f"{setting.id}:{FIELD} of the stage"
     set_widget(key, shown, knob, base)

@@ -9,6 +9,7 @@ field whose value is the preset's.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import streamlit as st
@@ -21,7 +22,8 @@ from icl_core.contract.lesson import Lesson
 from icl_core.contract.sentence import sentence
 from icl_core.machine import device
 from icl_core.runs import store
-from icl_core.runs.header import stored_settings
+from icl_core.runs.header import Header, stored_settings
+from icl_core.runs.request import Request
 from pages.ui.link import lesson_rules, pending_address
 
 # A step of the address has fewer digits: Python refuses to read a very long number.
@@ -63,6 +65,8 @@ class Setting:
     chosen      the values of the config's fields as the visitor chose them
     warnings    sentences about what the address asks for and cannot have
     refused     why the experiment refuses `chosen`; empty if it accepts them
+    lesson      the lesson that is open
+    stored      the run of the config, if there is one
     """
 
     id: str
@@ -75,6 +79,22 @@ class Setting:
     warnings: tuple[str, ...]
     refused: str = ""
     lesson: Lesson | None = None
+    stored: Header | None = None
+
+    @property
+    def paper(self) -> str:
+        """The paper's name."""
+        return self.id.partition(".")[0]
+
+    @cached_property
+    def request(self) -> Request:
+        """The request for the run of the config."""
+        return Request(self.id, self.config)
+
+    @cached_property
+    def base_view(self) -> Any:
+        """The view that the preset starts from."""
+        return base_view(self.experiment, self.preset)
 
 
 def read(paper: Paper) -> Setting:
@@ -117,8 +137,10 @@ def read(paper: Paper) -> Setting:
     st.session_state["former"] = {
         current: field for field, current in current_names.items() if current != field
     }
+    stored = None if refused else store.default().find(Request(id, config))
     return Setting(
-        id, name, experiment, preset, config, chosen, view, tuple(warnings), refused, lesson
+        *(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused, lesson),
+        stored,
     )
 
 
@@ -145,7 +167,7 @@ def refresh_view(setting: Setting, fields: Iterable[str]) -> Any:
 def current_choices(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """Return the address's present values of the view's `fields`; the view may refuse them."""
     view_knobs = knobs.knobs_of(type(setting.view))
-    base = knobs.values(base_view(setting.experiment, setting.preset))
+    base = knobs.values(setting.base_view)
     query = st.query_params
     texts = {field: query.get(field, value_text(base[field])) for field in fields}
     values = _parse(texts, view_knobs, [])  # the page itself warns of what cannot be read
@@ -230,13 +252,13 @@ def value_text(value: Any) -> str:
 def differing_fields(setting: Setting) -> dict[str, str]:
     """Return the fields of the shortest link to what is on screen: the experiment and the preset
     unless they are the first, and what differs from the preset."""
-    names = list(registry.papers()[setting.id.partition(".")[0]].experiments)
+    names = list(registry.papers()[setting.paper].experiments)
     fields: dict[str, str] = {}
     if setting.name != names[0]:
         fields["experiment"] = setting.name
     if setting.preset.name != setting.experiment.presets[0].name:
         fields["preset"] = setting.preset.name
-    base = base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     for settings, preset in ((setting.config, setting.preset.config), (setting.view, base)):
         preset_values = knobs.values(preset)
         values = knobs.values(settings)
@@ -369,7 +391,7 @@ def _config(
     except knobs.TooLarge as error:
         with device.no_memory_check():
             config = experiment.config(**chosen)
-        if store.default().find(id, config) is None:
+        if store.default().find(Request(id, config)) is None:
             return _last_valid(id, preset), str(error)
     except BadSetting as error:
         return _last_valid(id, preset), str(error)

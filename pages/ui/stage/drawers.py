@@ -219,7 +219,7 @@ def _knobs(setting: Setting, run: Run, place: str) -> None:
 
 def _why(setting: Setting) -> None:
     """Draw what the figures do not say: the paper, what to try, the mathematics, the glossary."""
-    paper = registry.papers()[setting.id.partition(".")[0]]
+    paper = registry.papers()[setting.paper]
     st.markdown(f"{paper.title}. {paper.authors}, {paper.year}. {paper.found}")
     if paper.publication is not None:
         _publication(paper.publication)

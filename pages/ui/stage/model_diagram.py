@@ -93,7 +93,7 @@ def _open(setting: Setting, key: str, opened: dict[str, Drawing], diagram: Diagr
     box = next((box for box in diagram.boxes if box.name == name), None)
     if box is None or box.name not in opened:
         return
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     drawing = opened[box.name]
     fields = {field: (value, getattr(base, field)) for field, value in box.view.items()}
     fields["marks"] = (drawing.name, "")

@@ -120,7 +120,7 @@ def _clicked(key: str, setting: Setting, run: Run, choosing: Mapping[str, Drawin
         if cell:
             _go(cell)
         return
-    base = knobs.values(address.base_view(setting.experiment, setting.preset))
+    base = knobs.values(setting.base_view)
     fields = chosen_fields(drawing, run, setting.view, cell)
     address.write_all({field: (value, base[field]) for field, value in fields.items()})
 

@@ -162,7 +162,7 @@ def _on_rest(setting: Setting, steps: Sequence[int]) -> None:
     step = playback.resting_step(_clock_key(setting))
     if step is None:
         return
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     # The address leaves out the step of the preset; a beat has its own step, so there it is said.
     has_beat = "beat" in pending_address.current_query()
     left_out = "" if has_beat else steps[min(base.snapshot, len(steps) - 1)]

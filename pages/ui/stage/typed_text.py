@@ -38,5 +38,5 @@ def _changed(setting: Setting, typed: Typed, key: str, example: str) -> None:
     if not address.is_shown(setting.id):  # the visitor has gone to another experiment
         return
     text = st.session_state[key]
-    base = getattr(address.base_view(setting.experiment, setting.preset), typed.field)
+    base = getattr(setting.base_view, typed.field)
     address.write(typed.field, base if text in ("", example) else text, base)

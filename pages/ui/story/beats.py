@@ -97,7 +97,7 @@ def _show_beat(setting: Setting, run: Run, beat: Beat) -> None:
         text = story.sentence_of(beat.then or beat.say, run, setting.view)
     else:
         # the sentence speaks of the beat's own view, whatever the visitor has moved since
-        base = address.base_view(setting.experiment, setting.preset)
+        base = setting.base_view
         text = story.sentence_of(beat.say, run, story.seen_at(beat, run, base))
         if beat.do:
             text = f"{text} {beat.do}"
@@ -136,10 +136,10 @@ def _show_result(setting: Setting) -> None:
         elif setting.lesson.predict:
             line(setting, f"Press Start. The lesson asks for your predictions. {text}")
         return
-    names = list(registry.papers()[setting.id.partition(".")[0]].experiments)
+    names = list(registry.papers()[setting.paper].experiments)
     following = names[names.index(setting.name) + 1 :]
     if navigation.is_finished(setting) and following:
-        paper = setting.id.partition(".")[0]
+        paper = setting.paper
         title = registry.experiment(f"{paper}.{following[0]}").title
         link = same_tab_links.link(paper, title, {"experiment": following[0]})
         st.html(f'<p class="says">You have seen this story to its end. Next: {link}</p>')
@@ -151,7 +151,7 @@ def _show_tries(setting: Setting) -> None:
         return
     tries = setting.experiment.story.tries if setting.experiment.story else ()
     with st.popover("Try", type="tertiary", width="content"):
-        paper = setting.id.partition(".")[0]
+        paper = setting.paper
         items = "".join(
             f"<li>{same_tab_links.link(paper, item.say, _try_query(setting, item))}</li>"
             for item in tries

@@ -37,7 +37,7 @@ def meanings(paper: str) -> dict[str, str]:
 
 def line(setting: Setting, text: str, more: str = "") -> None:
     """Draw a sentence with its symbols marked; `more` is trusted HTML after it."""
-    paper = setting.id.partition(".")[0]
+    paper = setting.paper
     st.html(f'<p class="says">{marked(text, meanings(paper))} {more}</p>')
 
 

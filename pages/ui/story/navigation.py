@@ -153,7 +153,7 @@ def _stop_button(label: str, key: str, stop: Stop, tour_name: str, help: str | N
 def _go_to_beat(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | None) -> None:
     """Put a beat and all that it sets into the address; None leaves the script and undoes what it
     set."""
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     fields: dict[str, tuple[Any, Any]] = {}  # by name: the value and the preset's
     for some_beat in beats:
         for field in some_beat.view:

@@ -91,7 +91,7 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     """Draw the visitor's answer, what came out, and a popover that asks why."""
     chosen = st.session_state[_key(run, beat)]
     # the answer speaks of the beat's own view, whatever the visitor has moved since
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     view = seen_at(beat, run, base)
     right = question.right(run, view)
     outcome = _outcome(question, chosen, right)

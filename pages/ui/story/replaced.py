@@ -60,5 +60,5 @@ def _undo(setting: Setting) -> None:
 def _preset_fields(setting: Setting) -> dict[str, Any]:
     """Return the preset's values of the fields that replace parts."""
     replacements = setting.experiment.replaced
-    base = address.base_view(setting.experiment, setting.preset)
+    base = setting.base_view
     return {field: getattr(base, field) for field in replacements.fields} if replacements else {}

@@ -27,7 +27,7 @@ class Stop(NamedTuple):
 
 def stop_of(setting: Setting, beat: Beat) -> Stop:
     """Return the stop of a beat of the page's experiment."""
-    return Stop(setting.id.partition(".")[0], setting.name, beat.name)
+    return Stop(setting.paper, setting.name, beat.name)
 
 
 def stops(name: str) -> list[Stop]:
@@ -141,7 +141,7 @@ def unknown() -> str:
 def requested_tour(setting: Setting) -> str:
     """Return the name of the tour in the address; empty if it does not stop in this experiment."""
     name = st.query_params.get("tour", "")
-    experiment = (setting.id.partition(".")[0], setting.name)
+    experiment = (setting.paper, setting.name)
     if name and any(stop[:2] == experiment for stop in stops(name)):
         return name
     return ""
