@@ -16,8 +16,6 @@ from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.settings import View
 from icl_core.papers.birth.transformer.words import WORDS
 
-WHEN = "After the training"
-
 
 def _sequence(run: Run, view: View) -> Shown:
     """Return the visitor's own sequence or the run's example, as much of it as a diagram can
@@ -43,7 +41,7 @@ def streams(run: Run, view: View) -> Panel:
     trace = circuit_panels.traced(whole, predictions, sequence, at, heads)
     names = " and ".join(f"{layer}.{head + 1}" for layer, head in enumerate(heads, start=1))
     left_out = WORDS.text("left_out", run, view, names=names)
-    return circuit_panels.arrows(trace, WHEN, left_out)
+    return circuit_panels.arrows(trace, WORDS.text("when", head=""), left_out)
 
 
 def _predictions(run: Run, weights: dict[str, torch.Tensor], sequence: Shown) -> list[int]:
@@ -68,7 +66,7 @@ def paths(run: Run, view: View) -> Panel:
     whole = circuit(final_weights(run), sequence.inputs, run.config.heads)
     at = circuit_panels.followed(sequence, view.followed)
     also_fixed = WORDS.text("also_fixed", run, view)
-    return circuit_panels.paths(whole, sequence, at, WHEN, also_fixed)
+    return circuit_panels.paths(whole, sequence, at, WORDS.text("when", head=""), also_fixed)
 
 
 def blocks(run: Run, view: View) -> Panel:
@@ -76,7 +74,6 @@ def blocks(run: Run, view: View) -> Panel:
     task = task_of(run.config)
     head = best(run)[0 if view.read == "W_K1" else 1]
     read = partial(read_with, view.read, head, run.config.heads, final_weights(run), task)
-    when = WHEN
-    if run.config.heads > 1 and view.read != "W_O2":
-        when = f"{WHEN}, head {view.read[-1]}.{head + 1}"
+    is_of_head = run.config.heads > 1 and view.read != "W_O2"
+    when = WORDS.text("when", head=f"{view.read[-1]}.{head + 1}" if is_of_head else "")
     return blocks_panel.drawn(view.read, read, task, when)
