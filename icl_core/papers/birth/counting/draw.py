@@ -1,14 +1,19 @@
-"""Curves of the training: how far the predictions are from each strategy's, where the layers look,
-and the losses."""
+"""The drawings: over the training, how far the predictions are from each strategy's, where the
+layers look, and the losses; of one sequence, where the layers look and what is predicted next."""
 
 import numpy as np
 import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
+from icl_core.figures.style import axis, layout
+from icl_core.papers.birth.counting.load_run import Reading, next_state, read
+from icl_core.papers.birth.counting.markov_chains import LETTERS
 from icl_core.papers.birth.counting.settings import View
-from icl_core.papers.birth.counting.strategy import NAMES, at_step, becomes, nearest, spans
+from icl_core.papers.birth.counting.strategy import NAMES, at_step, spans
+from icl_core.papers.birth.counting.words import WORDS
 
 KINDS = {
     "uniform": "layer 4",
@@ -17,10 +22,6 @@ KINDS = {
 }  # the colours of the strategies, by id
 GREY = "#7f7f7f"  # of an id that is none of today's
 SHADE = 0.13
-NEEDS = {
-    1: "No layer before this one marks what followed what.",
-    2: "A head that counts pairs needs both.",
-}
 
 
 def distances(run: Run, view: View) -> Panel:
@@ -58,33 +59,14 @@ def distances(run: Run, view: View) -> Panel:
             fillcolor=figures.colour(KINDS.get(name, GREY)),
             opacity=SHADE,
         )
-    return Panel(
-        _nearest_title(run),
-        "KL(strategy || model): how far predictions are from each strategy's, on held-out "
-        "sequences. The background is in the colour of the nearest. Uniform: every state alike. "
-        "Unigrams: how often each state has occurred in the sequence. Bigrams: how often each has "
-        "followed the state here. A model that learns nothing stays at uniform.",
-        figures.seated(figure, figures.WIDE),
-        data=_table(run, [f"kl_{name}" for name in ids]),
-    )
+    data = _table(run, [f"kl_{name}" for name in ids])
+    return WORDS.panel("distances", run, view, figures.seated(figure, figures.WIDE), data=data)
 
 
 def _curve(run: Run, name: str) -> Curve:
     return Curve(
         NAMES.get(name, name), run["curve/step"], run[f"curve/kl_{name}"], KINDS.get(name, GREY)
     )
-
-
-def _nearest_title(run: Run) -> str:
-    if not run.finished:
-        names = nearest(run)
-        return f"So far nearest to {NAMES[names[-1]]}" if names else "Distances so far"
-    stages = []
-    for name in run.names("strategies")[1:]:
-        step = becomes(run, name)
-        if step is not None:
-            stages.append(f"{NAMES[name]} from step {step:.0f}")
-    return f"Predictions are nearest to {', '.join(stages) or 'uniform'}"
 
 
 def looks(run: Run, view: View) -> Panel:
@@ -115,32 +97,16 @@ def looks(run: Run, view: View) -> Panel:
         height=figures.SEAT,
     )
     share = at_step(run, "previous", at) if at is not None else np.nan
-    return Panel(
-        f"Layer 1 finds the previous state: {share:.0%}"
-        if run.finished
-        else "Where the layers look, so far",
-        "The share of layer 1's attention on the position directly before, and of the last "
-        "layer's on followers: states that came directly after an earlier occurrence of the state "
-        f"here. Even attention stays at the dotted lines. {NEEDS[run.config.layers]}",
-        figures.seated(figure),
-        data=_table(run, ["previous", "followers"]),
-    )
+    data = _table(run, ["previous", "followers"])
+    return WORDS.panel("looks", run, view, figures.seated(figure), data=data, share=share)
 
 
 def losses(run: Run, view: View) -> Panel:
     """Draw the loss over training, beside that of a uniform guess."""
     series = [Curve("trained", run["curve/step"], run["curve/loss"])]
     lines = [("ln k", float(np.log(run.config.k)), "floor")]
-    return Panel(
-        f"The loss falls to {run['evaluated/loss'].mean():.3f} nats"
-        if run.finished
-        else "The loss so far",
-        "Cross-entropy on held-out sequences during the training; the title has it on more of "
-        "them at the end. If nothing were learned, it would stay at ln k, the loss of a uniform "
-        "guess.",
-        figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines),
-        data=_table(run, ["loss"]),
-    )
+    figure = figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines)
+    return WORDS.panel("losses", run, view, figure, data=_table(run, ["loss"]))
 
 
 def positions(run: Run, view: View) -> Panel:
@@ -152,20 +118,11 @@ def positions(run: Run, view: View) -> Panel:
         series.append(Curve(NAMES[name], x, loss, KINDS.get(name, GREY), "dash"))
     series.append(Curve("trained", x, smoothed(run["evaluated/loss_at"])))
     chain = float(run["baseline/loss_chain"][0])
-    model, best = (
-        float(run[name].mean()) for name in ("evaluated/loss", "baseline/loss_bigram_at")
+    figure = figures.curves(
+        series, "position", "loss, nats", lines=[("chain known", chain, "floor")]
     )
-    return Panel(
-        f"Trained {model:.3f} nats, bigrams {best:.3f}",
-        "The loss at each position after training, the mean over fresh sequences, smoothed over "
-        "nine positions. The longer the sequence, the better pairs can be counted. The dotted "
-        "line is the loss if the chain is known. A model that does not use its context would be "
-        "as good at the first position as at the last.",
-        figures.curves(series, "position", "loss, nats", lines=[("chain known", chain, "floor")]),
-        data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}).round(
-            4
-        ),
-    )
+    data = pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel("positions", run, view, figure, data=data.round(4))
 
 
 def smoothed(rows: np.ndarray, over: int = 9) -> np.ndarray:
@@ -183,3 +140,63 @@ def _table(run: Run, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {"step": run["curve/step"], **{name: mean_of(run[f"curve/{name}"]) for name in names}}
     ).round(5)
+
+
+def first(run: Run, view: View) -> Panel:
+    """Draw layer 1's attention on the sequence."""
+    reading = read(run, view)
+    share = float(np.mean(np.diagonal(reading.attention[0], -1)))
+    figure = figures.small_attention(reading.attention[0], reading.letters)
+    return WORDS.panel("first", run, view, figure, share=share)
+
+
+def second(run: Run, view: View) -> Panel:
+    """Draw the last layer's attention on the sequence; in the row shown, what followed the same
+    state before."""
+    reading = read(run, view)
+    at = reading.at(view)
+    weights = reading.attention[-1]
+    keys = _followers(reading, at)
+    boxes = [(at, key, "correct output") for key in keys]
+    return WORDS.panel(
+        "second",
+        run,
+        view,
+        figures.small_attention(weights, reading.letters, boxes),
+        has_followers=bool(keys),
+        share=weights[at, keys].sum(),
+    )
+
+
+def _followers(reading: Reading, at: int) -> list[int]:
+    """Return the keys after an earlier occurrence of the state at a position."""
+    return [key for key in range(1, at + 1) if reading.tokens[key - 1] == reading.tokens[at]]
+
+
+def following(run: Run, view: View) -> Panel:
+    """Draw the model's prediction after the position shown, beside those of the strategies."""
+    rows = next_state(run, view)  # [k] each
+    bars = {"trained": ("trained", rows.pop("model"))}  # by label: colour, probabilities
+    bars |= {NAMES.get(name, name): (KINDS.get(name, GREY), row) for name, row in rows.items()}
+    states = list(LETTERS[: run.config.k])
+    data = {"next": states} | {name: np.round(row, 4) for name, (_, row) in bars.items()}
+    return WORDS.panel("next", run, view, _bars(states, bars), data=pd.DataFrame(data))
+
+
+def _bars(states: list[str], bars: dict[str, tuple[str, np.ndarray]]) -> Figure:
+    traces = [
+        Trace(
+            "bar",
+            x=states,
+            y=np.asarray(row, np.float32),
+            name=name,
+            marker={"color": figures.colour(kind)},
+            hovertemplate=f"{name}, %{{x}} next: %{{y:.2f}}<extra></extra>",
+        )
+        for name, (kind, row) in bars.items()
+    ]
+    axes = {
+        "xaxis": axis("next state", type="category", showgrid=False),
+        "yaxis": axis("probability", range=[0, 1.02]),
+    }
+    return figures.seated(Figure(traces, layout(figures.SEAT, bargap=0.25, **axes)))
