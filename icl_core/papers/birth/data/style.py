@@ -34,3 +34,8 @@ def short(name: str) -> str:
 def kind(name: str) -> str:
     """Return the colour of a kind of data."""
     return KINDS.get(name, GREY)
+
+
+def signed(value: float, places: int) -> str:
+    """Return a number with its sign, a plus or a minus."""
+    return f"{value:+.{places}f}".replace("-", "\N{MINUS SIGN}")
