@@ -40,7 +40,7 @@ def _nearest_now(run: Run, view: Any) -> str:
     return min(run.names("strategies"), key=lambda name: at_step(run, f"kl_{name}", step))
 
 
-def _nearest_so_far(run: Run, view: Any) -> int:
+def _last_nearest(run: Run, view: Any) -> int:
     """Return 1 and more by the strategy that is nearest at the last evaluation; 0 before any."""
     names = nearest(run)
     return 1 + STRATEGIES.index(names[-1]) if names else 0
@@ -115,7 +115,7 @@ WORDS = Words(
         "nearest": lambda run, view: STRATEGIES.index(_nearest_now(run, view)),
         "distance": lambda run, view: at_step(run, f"kl_{_nearest_now(run, view)}", run.step(view)),
         "first_distance": lambda run, view: at_step(run, "kl_uniform", 0),
-        "nearest_so_far": _nearest_so_far,
+        "last_nearest": _last_nearest,
         "reached": _reached,
         "unigram_step": lambda run, view: becomes(run, "unigram"),
         "bigram_step": lambda run, view: becomes(run, "bigram"),

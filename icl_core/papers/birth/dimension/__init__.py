@@ -1,4 +1,4 @@
-"""What one gradient step and a training recall of W_O²'s pairs, by the number of dimensions."""
+"""The pairs of W_O² that one gradient step and a training recall, by the number of dimensions."""
 
 from icl_core.contract.experiment import FIRST_SEED, Drawing, Experiment
 from icl_core.papers.birth.dimension import claims, draw

@@ -60,28 +60,26 @@ def maps(run: Run, view: View) -> Panel:
     ):
         labels = (characters, characters) if name != "W_K1" else _places(len(matrix))
         add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
+    K1, K2, O2 = (run[f"diagonal/{name}"][:, index] for name in HELD)  # (seeds, pairs) each
+    early, late = (float(values.mean()) for values in by_position(K1, run.config.T))
+    capital, lower = (float(values.mean()) for values in by_case(K2, run.names("characters")))
     return WORDS.panel(
-        "maps", run, view, figure, data_shown=short(view.data_shown), **_unevenness(run, index)
+        "maps",
+        run,
+        view,
+        figure,
+        data_shown=short(view.data_shown),
+        early_stored=early > 0,
+        late_of_early=max(0.0, late) / early if early > 0 else 0.0,
+        lowercase_stored=lower > 0,
+        capitals_of_lowercase=max(0.0, capital) / lower if lower > 0 else 0.0,
+        unevenness=float(unevenness(O2).mean()),
     )
 
 
 def _places(count: int) -> tuple[list[str], list[str]]:
     places = [str(position) for position in range(1, count + 2)]
     return places[1:], places[:-1]
-
-
-def _unevenness(run: Run, index: int) -> dict[str, float]:
-    """Return how uneven the diagonals are, over all seeds."""
-    K1, K2, O2 = (run[f"diagonal/{name}"][:, index] for name in HELD)  # (seeds, pairs) each
-    early, late = (float(values.mean()) for values in by_position(K1, run.config.T))
-    capital, lower = (float(values.mean()) for values in by_case(K2, run.names("characters")))
-    return {
-        "early_stored": early > 0,
-        "late_of_early": max(0.0, late) / early if early > 0 else np.nan,
-        "lowercase_stored": lower > 0,
-        "capitals_of_lowercase": max(0.0, capital) / lower if lower > 0 else np.nan,
-        "unevenness": float(unevenness(O2).mean()),
-    }
 
 
 def positions(run: Run, view: View) -> Panel:
