@@ -3,7 +3,7 @@
 from typing import Any
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods.claims import FRESH
+from icl_core.papers.memformers.methods.authors_settings import FRESH
 from icl_core.papers.memformers.shared.load_run import log_from_least
 
 NOISY: dict[str, Any] = {**FRESH, "variant": "lfom", "preconditioner": "full", "noise": 2.0}

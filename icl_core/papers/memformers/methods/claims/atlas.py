@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core.contract.experiment import Atlas, Claim, Metric
-from icl_core.papers.memformers.methods.claims import BEATS_CGD
+from icl_core.papers.memformers.methods.claims.training_end import BEATS_CGD
 from icl_core.papers.memformers.methods.settings import LFOM, Config
 
 SHAPED = replace(LFOM, spectrum="geometric")

@@ -8,7 +8,7 @@ import numpy as np
 
 from icl_core.contract.claims import agree
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods.claims import AUTHORS, FEW_PROMPTS, FOURTH
+from icl_core.papers.memformers.methods.authors_settings import AUTHORS, FEW_PROMPTS, FOURTH
 from icl_core.papers.memformers.shared.load_run import log_from_least
 
 CLOSE = 0.05  # log-losses on the same prompts that differ by less count as equal

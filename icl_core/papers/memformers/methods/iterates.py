@@ -1,16 +1,12 @@
-"""One prompt: the iterates of every method in the plane of two eigenvectors of Σ."""
+"""One prompt, and the iterates of every method on it."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor
 
-from icl_core import figures
-from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Bowl, Track
+from icl_core.contract.experiment import Run
 from icl_core.in_context_regression import (
     conjugate_gradient,
     gradient_descent,
@@ -22,12 +18,6 @@ from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods, load_run
 from icl_core.papers.memformers.shared.task import Batch
 
-# of a path, its colour where that has another name
-KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}
-NOISY = (
-    " The labels have noise: the rings' centre, where conjugate gradient arrives, is the "
-    "least-squares solution, and not w*."
-)
 Paths = dict[str, Tensor]
 
 
@@ -51,42 +41,6 @@ class Problem:
         [points]."""
         error = path[..., 0] - self.target[:, 0]
         return (error.square() * self.eigenvalues).sum(-1).double().numpy()
-
-
-def trajectory_panel(run: Run, view: View) -> Panel:
-    """Draw the paths of all methods over the contours of this prompt's loss in the plane of two
-    eigenvectors."""
-    depth = load_run.depth_of(run, view)
-    across, up = axes(run.config.d, view)
-    problem, paths = solved(run, view, depth)
-    layers = min(view.after, depth)
-    losses = {name: problem.losses(path) for name, path in paths.items()}
-    tracks = [
-        Track(
-            name,
-            path[:, across, 0].numpy(),
-            path[:, up, 0].numpy(),
-            KINDS.get(name, name),
-            losses[name],
-        )
-        for name, path in paths.items()
-    ]
-    plane = [across, up]
-    values = problem.eigenvalues.tolist()
-    centre = tuple(problem.fitted[plane, 0].tolist())
-    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
-    names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
-    target = tuple(problem.target[plane, 0].tolist())
-    figure = figures.paths(tracks, bowl, *names, at=layers, target=target)
-    return Panel(
-        _title(losses, layers),
-        _caption(run),
-        figure,
-        data=_table(paths, losses, plane),
-        note="The rings are lines of equal loss on this prompt's own examples, with all other "
-        "coordinates at w*; the paths are seen from above the plane. The error is that on a fresh "
-        "query, eᵀ Σ e." + NOISY * bool(run.config.noise),
-    )
 
 
 def axes(d: int, view: View) -> tuple[int, int]:
@@ -143,35 +97,3 @@ def _construction(
         return {"construction": known_methods.replay(np.diag(steps), problem.S, problem.fitted)}
     path = known_methods.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
-
-
-def _title(losses: dict[str, np.ndarray], layers: int) -> str:
-    order = ("trained", "construction", "CGD", "gradient descent")
-    errors = ", ".join(f"{name} {losses[name][layers]:.2g}" for name in order if name in losses)
-    return f"Error on this prompt after {layers} layer{'s' * (layers != 1)}: {errors}"
-
-
-def _caption(run: Run) -> str:
-    direction = (
-        "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. "
-        "Gradient descent first falls down the steep side, then creeps along the valley."
-        if load_run.knows_covariance(run.config)
-        else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same "
-        "steps along every axis."
-    )
-    return (
-        "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient "
-        "descent, momentum and Nesterov have their best constant settings. The valley is "
-        f"longest along the eigenvector of the smallest eigenvalue. {direction} Without training "
-        "the blue path would stay at the start or leave the axes."
-    )
-
-
-def _table(paths: Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
-    rows: list[dict[str, Any]] = []
-    for name, path in paths.items():
-        for layer, point in enumerate(path):
-            across, up = (float(point[axis, 0]) for axis in plane)
-            loss = float(losses[name][layer])
-            rows.append({"method": name, "layer": layer, "across": across, "up": up, "loss": loss})
-    return pd.DataFrame(rows).round(6)
