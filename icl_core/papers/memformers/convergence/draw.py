@@ -1,22 +1,24 @@
-"""What is on stage: every layer's distance from Σ⁻¹, its matrix becoming the identity, and the size
-of its step."""
+"""What is drawn of convergence: every layer's distance from Σ⁻¹, its matrix becoming the identity
+and how each number is made, and the size of its step. All else is drawn of trained methods too."""
 
 import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import INK, axis, colour, layout
 from icl_core.papers.memformers.convergence.settings import Config, View
+from icl_core.papers.memformers.convergence.words import CLOSE, WORDS
 from icl_core.papers.memformers.shared.draw import preconditioner
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.draw.training import TICKS
+from icl_core.papers.memformers.shared.load_run import covariance_of
 from icl_core.papers.memformers.shared.variants import distances as away_from_identity
 
 LIMIT = 1.2  # of the maps' colours: the identity's diagonal is 1
-CLOSE = 0.1  # to a multiple of the identity: nearly one
 
 
 def takes_steps(config: Config) -> bool:
@@ -35,19 +37,7 @@ def distances(run: Run, view: View) -> Panel:
         series, "training step", "distance", log_y=True, at=run.step(view), height=HEIGHT
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
-    now = preconditioner.distances_at(run, run.snapshot_at(view))
-    return Panel(
-        f"Layers are within {written(float(now.max()), 2)} of a multiple of Σ⁻¹",
-        "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its "
-        "size: the mean over seeds and their spread. The title names the farthest layer of any "
-        "seed. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
-        f"{_random(run):.2f}.",
-        fitted(figure),
-    )
-
-
-def _random(run: Run) -> float:
-    return (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
+    return WORDS.panel("distances", run, view, fitted(figure))
 
 
 def identities(run: Run, view: View) -> Panel:
@@ -57,16 +47,61 @@ def identities(run: Run, view: View) -> Panel:
     )
     maps = (whitened / preconditioner.scales(whitened)[:, None, None]).numpy()
     away = away_from_identity(whitened).tolist()
-    close = sum(each < CLOSE for each in away)
-    names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
-    return Panel(
-        f"√Σ A √Σ is nearly the identity in {close} of {len(away)} layers",
-        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A "
-        "is a multiple of Σ⁻¹, √Σ A √Σ is one of the identity: ones on the diagonal, grey "
-        "elsewhere. A layer that has learned nothing looks like noise.",
-        figures.small_maps(
-            dict(zip(names, maps, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
-        ),
+    nearly = sum(distance < CLOSE for distance in away)
+    names = [f"layer {i + 1}: {written(distance, 2)} away" for i, distance in enumerate(away)]
+    figure = figures.small_maps(
+        dict(zip(names, maps, strict=True)), (None, None), ("row", "column"), "entry", LIMIT
+    )
+    return WORDS.panel("identities", run, view, figure, nearly=nearly)
+
+
+def explained(run: Run, view: View) -> list[Map]:
+    """Return every layer's Σ^½ A_l Σ^½, divided by a_l: an entry as a product of a row and a
+    column."""
+    whitened = preconditioner.whitened_of(
+        run, view.seed_shown, run.config.layers, run.snapshot_at(view)
+    )
+    by = preconditioner.scales(whitened).tolist()
+    covariance = covariance_of(run, view.seed_shown)
+    left = covariance.root.numpy()
+    right = (covariance.inverse_root @ whitened).numpy()  # A_l Σ^½ of each layer
+    return [_map(layer, left, right[layer] / by[layer], by[layer]) for layer in range(len(by))]
+
+
+def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
+    numbers = [str(i + 1) for i in range(len(left))]
+    matrix = left @ right
+
+    def explain(row: int, column: int) -> Explanation:
+        i = numbers[row]
+        j = numbers[column]
+        terms = [
+            Term(
+                f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column])
+            )
+            for k in range(len(left))
+        ]
+        says = (
+            f"Row {i} of √Σ times column {j} of A √Σ, divided by the layer's multiple a = "
+            f"{written(by)}. In a layer that has learned Σ⁻¹ the terms make 1 on the diagonal and "
+            "cancel beside it."
+        )
+        identity = Term("the identity", float(row == column), "what A = a Σ⁻¹ would give")
+        return Explanation(
+            f"Layer {layer + 1}, row {i}, column {j}",
+            says,
+            float(matrix[row, column]),
+            largest(terms, "smaller ones"),
+            beside=(identity,),
+        )
+
+    return Map(
+        f"Layer {layer + 1}",
+        matrix.astype(np.float32),
+        ("row", "column"),
+        numbers,
+        numbers,
+        explain,
     )
 
 
@@ -74,16 +109,15 @@ def steps(run: Run, view: View) -> Panel:
     """Draw aₗ of every layer beside the steps 1 / rₗ of the best polynomial."""
     best = run["reference/floor_steps"][-1]
     last = len(run.snapshot_steps) - 1
-    now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
+    now, end = (_multiples(run, view, snapshot) for snapshot in (run.snapshot_at(view), last))
     figure = _steps(now, best, figures.largest_magnitude(best, end))
-    return Panel(
-        f"The layers take steps {', '.join(written(each) for each in now)}"
-        if len(now) <= 3
-        else "The layers' steps a",
-        "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory "
-        f"gives, r a root of the best polynomial of degree {len(now)}. After training every line "
-        "has one dot, in any order. Without learning the dots stay near zero.",
+    return WORDS.panel(
+        "steps",
+        run,
+        view,
         figure,
+        few=len(now) <= 3,
+        every=", ".join(written(step) for step in now),
     )
 
 
