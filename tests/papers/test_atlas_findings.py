@@ -11,7 +11,7 @@ from icl_core.papers.birth.induction.settings import FASTEST
 from icl_core.papers.birth.shared.expected_recall import recalled
 from icl_core.papers.gdssm.layer import atlas as gdssm
 from icl_core.papers.gdssm.layer.settings import LAYER
-from icl_core.papers.memformers.methods import atlas as memformers
+from icl_core.papers.memformers.methods.claims import atlas as memformers
 
 
 def by_claim(metrics):

@@ -20,7 +20,6 @@ from icl_core.papers.birth.counting.markov_chains import (
     sample,
     walk,
 )
-from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import Config, View
 from icl_core.runs import store
 
@@ -208,7 +207,7 @@ def test_each_seed_passes_the_stages_by_itself():
         for name, value in (("unigram", 1.2), ("bigram", 0.9))
     }
     losses = {f"{name}/loss": np.ones((2, 9)) for name in ("curve", "batch")}
-    found = measure(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
+    found = claims.measure(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
     assert {each.claim.id: each.value for each in found}[claims.STAGES.id] == 0.5
 
 

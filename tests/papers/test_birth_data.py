@@ -9,10 +9,9 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.data import arrivals, train
-from icl_core.papers.birth.data.claims import EVEN_OUTPUT, FEWER, LATE_POSITIONS, RARE_WEAK
-from icl_core.papers.birth.data.draw.speed import ordered
+from icl_core.papers.birth.data.arrivals import ordered
+from icl_core.papers.birth.data.claims import EVEN_OUTPUT, FEWER, LATE_POSITIONS, RARE_WEAK, _speed
 from icl_core.papers.birth.data.draw.stored import readings
-from icl_core.papers.birth.data.metrics import _speed
 from icl_core.papers.birth.data.settings import DATA, OUTPUTS, PRESETS, Config, View, training
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import evaluate

@@ -11,7 +11,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.laboratory import learned_memory, load_run, memory, sweeps, vectors
-from icl_core.papers.birth.laboratory.draw import one_memory, parameterisations
+from icl_core.papers.birth.laboratory.draw import parameterisations
 from icl_core.papers.birth.laboratory.run import ratio
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, Config, View
 from icl_core.papers.birth.shared import expected_recall
@@ -87,7 +87,7 @@ def test_frequent_pairs_are_recalled_first_by_theory():
 @pytest.mark.parametrize("form", FORMS)
 def test_a_planted_memory_is_recalled_in_every_form(form: str):
     U, V, every = planted()
-    answers = one_memory.answers(View(width=256, pairs=32, form=form, rank=64), U, U, V, 0)
+    answers = parameterisations.answers(View(width=256, pairs=32, form=form, rank=64), U, U, V, 0)
     assert memory.right(answers, V, every).mean() == 1
 
 

@@ -14,14 +14,13 @@ from safetensors.torch import load_file, save_file
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Run
-from icl_core.papers.birth.pretrained import repeated
+from icl_core.papers.birth.pretrained import checkpoints, load_run, repeated
 from icl_core.papers.birth.pretrained.draw import over_steps
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers import safetensors_folder
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import forward
 from icl_core.papers.birth.pretrained.run import compute
-from icl_core.papers.birth.pretrained.series import checkpoints
 from icl_core.papers.birth.pretrained.settings import Config, View
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
@@ -62,8 +61,8 @@ def measured() -> Run:
 def test_heads_appear_on_the_clock_of_the_steps(folder):
     run = measured()
     assert run.snapshot_steps == [0, 20, 100, 1000]
-    previous = over_steps.scores(run, "previous")[:, 0, 1]
-    induction = over_steps.scores(run, "followers")[:, 2, 2]
+    previous = load_run.scores_over_steps(run, "previous")[:, 0, 1]
+    induction = load_run.scores_over_steps(run, "followers")[:, 2, 2]
     assert previous[0] < 0.3 and induction[0] < 0.1
     # the last checkpoint is the planted model, measured on the same draws
     inputs = repeated.sequences(LetterTokens(), 1, 16, repeated.generator_of(0, 0, 0))
@@ -71,7 +70,7 @@ def test_heads_appear_on_the_clock_of_the_steps(folder):
     expected = repeated.head_scores(maps, inputs)
     np.testing.assert_allclose(run["series/scores"][-1, 0], expected, atol=1e-5)
     assert previous[-1] > 0.8 and induction[-1] > 0.8
-    steps = over_steps.milestones(run)
+    steps = load_run.milestones(run)
     assert 0 < steps["previous token"] <= steps["induction"] <= 1000
     first, second = run["series/halves"].mean(1).T
     assert abs(first[0] - second[0]) < 0.5 and second[-1] < 1 < first[-1]

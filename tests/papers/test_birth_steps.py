@@ -20,9 +20,9 @@ from icl_core.papers.birth.steps import (
     lemmas,
     noise_example,
 )
+from icl_core.papers.birth.steps.claims import learned_in
 from icl_core.papers.birth.steps.law import answer_probability, more_often, pairs
 from icl_core.papers.birth.steps.load_run import read, shown
-from icl_core.papers.birth.steps.metrics import learned_in
 from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
 from tests.cells import check, explained, shipped, views
 

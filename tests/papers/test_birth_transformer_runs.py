@@ -22,10 +22,13 @@ from icl_core.papers.birth.transformer.load_run import (
     example_maps,
     final_weights,
     last_heads,
+    measure_replaced,
+    milestones,
     of_role,
+    roles,
+    where_read,
 )
 from icl_core.papers.birth.transformer.measurements import example
-from icl_core.papers.birth.transformer.metrics import milestones, roles, where_read
 from icl_core.papers.birth.transformer.settings import Config
 from icl_core.papers.birth.transformer.train import compute
 from icl_core.runs import store
@@ -111,7 +114,7 @@ def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
     found = shipped("heads")
     for row, name in enumerate(found.names("heads"), start=1):
         for way in ("mean", "patch"):
-            left = ablation.measure_replaced(found, [name], way)
+            left = measure_replaced(found, [name], way)
             assert left["accuracy"] == pytest.approx(
                 float(found[f"effect/{way}"][row, 0]), abs=0.003
             )

@@ -9,7 +9,8 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression import conjugate_gradient, gram
-from icl_core.papers.memformers.methods import printed_curves, protocols, train
+from icl_core.papers.memformers.methods import authors_settings, protocols, train
+from icl_core.papers.memformers.methods.claims import four_protocols, printed_curves
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import authors_prompts, authors_test, variants
 from icl_core.papers.memformers.shared.task import covariances, roots
@@ -168,7 +169,7 @@ def test_on_other_prompts_figures_12_to_14_are_judged_by_the_mean_over_two_to_fo
 
 
 def test_four_protocols_are_trained_in_one_run():
-    config = Config(**{**protocols.AS_TEXT, **SMALL})
+    config = Config(**{**authors_settings.AS_TEXT, **SMALL})
     run = Run(config, train.compute(config, Recorder()))
     assert run.names("protocols") == [protocol.id for protocol in protocols.PROTOCOLS]
     for protocol in protocols.PROTOCOLS:
@@ -190,14 +191,14 @@ def test_four_protocols_need_a_memory():
 
 
 def test_what_clipping_takes_away_is_the_lesser_of_both():
-    config = Config(**protocols.AS_TEXT)
+    config = Config(**authors_settings.AS_TEXT)
     ends = {"kept": -0.6, "kept-clipped": -0.1, "resampled": -0.7, "text": 0.05}
     tensors = {}
     for name, gap in ends.items():
         noise = np.linspace(-0.01, 0.01, 5)[:, None]
         tensors[f"protocol/{name}/memformer/loss"] = np.exp(np.full((5, 4), gap) + noise)
         tensors[f"protocol/{name}/linear/loss"] = np.ones((5, 4))
-    gains, clipping = protocols.measure(Run(config, tensors))
+    gains, clipping = four_protocols.measure(Run(config, tensors))
     assert gains.value == pytest.approx(0.05, abs=1e-6)
     assert gains.verdict(config) == "not reproduced" and "the text) +0.05" in gains.reason
     assert clipping.value == pytest.approx(0.5) and clipping.verdict(config) == "found here"

@@ -9,7 +9,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.explanation import PRODUCT, SUM
 from icl_core.papers.memformers.methods import decode
-from icl_core.papers.memformers.methods.draw.explanations import terms_of
+from icl_core.papers.memformers.methods.draw.tables import terms_of
 from icl_core.papers.memformers.shared import variants
 from tests.cells import check, explained, shipped, views
 

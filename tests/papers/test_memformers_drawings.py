@@ -10,7 +10,8 @@ import torch
 from icl_core.contract.experiment import Panel, Run
 from icl_core.in_context_regression import conjugate_gradient, gram, grams, momentum, nesterov
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
+from icl_core.papers.memformers.methods.draw import depth, one_prompt, tables
+from icl_core.papers.memformers.methods.iterates import axes as prompt_axes
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.methods.train import compute as train
 from icl_core.papers.memformers.shared import known_methods, variants
@@ -26,9 +27,9 @@ DRAWINGS = {
     "depth": (depth.depth_panel, None),
     "training": (training.training_panel, None),
     "distances": (training.distances, preconditioner.applies),
-    "overfit": (overfit.overfit_panel, None),
-    "optimiser": (optimiser.optimiser_panel, optimiser.applies),
-    "trajectory": (trajectory.trajectory_panel, None),
+    "overfit": (depth.overfit_panel, None),
+    "optimiser": (tables.optimiser_panel, decoded.applies),
+    "trajectory": (one_prompt.trajectory_panel, None),
     "preconditioner": (preconditioner.preconditioner_panel, preconditioner.applies),
     "whitened": (preconditioner.whitened, preconditioner.applies),
 }
@@ -224,7 +225,7 @@ def test_the_units_of_original_coordinates():
 def test_axes_are_two_different_ones():
     for d in (2, 3, 20):
         for first, second in ((1, 1), (20, 20), (2, 1), (4, 1)):
-            across, up = trajectory.axes(d, View(first_axis=first, second_axis=second))
+            across, up = prompt_axes(d, View(first_axis=first, second_axis=second))
             assert across != up and max(across, up) < d
 
 

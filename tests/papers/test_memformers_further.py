@@ -9,14 +9,10 @@ import torch
 
 from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.methods import (
-    covariate_spectra,
-    further_claims,
-    further_metrics,
-    rate_grid,
-)
+from icl_core.papers.memformers.methods import covariate_spectra, rate_grid, words
+from icl_core.papers.memformers.methods.claims import figures_and_appendices
 from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
-from icl_core.papers.memformers.methods.draw import depth, overfit, token_weights
+from icl_core.papers.memformers.methods.draw import depth, tables
 from icl_core.papers.memformers.methods.draw import rates as rates_panel
 from icl_core.papers.memformers.methods.settings import AUTHORS, LFOM, Config, View
 from icl_core.papers.memformers.methods.train import compute
@@ -121,17 +117,17 @@ def test_blank_weights_are_those_that_no_prediction_depends_on(trained, variant)
     if variant == "gd++ entry":
         assert not slopes[-1].any()  # a layer's own attention counts whole
         slopes = slopes[:2, -1]
-    table, rows = token_weights.weights(run, 1, 3, len(run.snapshot_steps) - 1)
+    table, rows = tables.weights(run, 1, 3, len(run.snapshot_steps) - 1)
     assert table.shape == tuple(slopes.shape) and len(rows) == len(table)
     assert np.array_equal(np.isnan(table), (slopes == 0).numpy())
 
 
 def test_planted_differences_between_tokens_are_found():
     table = np.array([[1.1, 0.9, 1.1, 0.9, 1.5], [np.nan] * 4 + [7.0]])
-    examples, query = token_weights.spread(table)
+    examples, query = tables.spread(table)
     assert (examples, query) == pytest.approx((0.1, 0.5))
-    assert np.isnan(token_weights.spread(np.zeros((2, 5)))).all()
-    assert np.isnan(token_weights.spread(table[1:])).all()
+    assert np.isnan(tables.spread(np.zeros((2, 5)))).all()
+    assert np.isnan(tables.spread(table[1:])).all()
 
 
 def test_the_loss_of_pairs_is_that_of_the_error_maps():
@@ -164,21 +160,21 @@ def test_with_one_step_beta_changes_nothing():
 
 
 def test_conjugate_gradient_is_exact_after_d_steps():
-    assert further_metrics.exact_after_d(LFOM) < -25
+    assert figures_and_appendices.exact_after_d(LFOM) < -25
 
 
 def test_the_printed_pairs_are_judged_at_the_authors_setting():
-    metrics = further_metrics._pairs(replace(AUTHORS, seeds=5))
+    metrics = figures_and_appendices._pairs(replace(AUTHORS, seeds=5))
     verdicts = [metric.verdict(replace(AUTHORS, seeds=5)) for metric in metrics]
     assert verdicts == ["reproduced", "not reproduced"]
-    assert metrics[1].reason and not further_metrics._pairs(LFOM)
+    assert metrics[1].reason and not figures_and_appendices._pairs(LFOM)
 
 
 def test_the_table_of_conjugate_gradient_has_no_distance_from_itself(trained):
     """Planted: a CGD-like model whose α and γ make conjugate gradient's mean table cannot differ
     from it."""
     run = trained("cgd", preconditioner="scalar", coordinates="authors", spectrum="isotropic")
-    shares, steps, cgd = further_metrics.tables(run)
+    shares, steps, cgd = figures_and_appendices.tables(run)
     parameters = parameters_at(run, 1, 3)
     a, alpha = (float(parameters[name].flatten()[-1]) for name in ("A", "alpha"))
     assert steps[0] == pytest.approx(np.log(abs(a * alpha) / cgd[-1, -1]), abs=1e-5)
@@ -190,8 +186,8 @@ def test_panels_draw_at_every_depth_and_snapshot(trained):
         run = trained(variant, n=20)
         for view in (View(), View(snapshot=0), View(depth=1), View(depth=2)):
             panels = [rates_panel.panel(run, view)]
-            if token_weights.applies(run.config):
-                panels.append(token_weights.panel(run, view))
+            if tables.has_tokens(run.config):
+                panels.append(tables.tokens(run, view))
             if covariate_spectra.applies(run.config):
                 panels.append(covariate_panel.panel(run, view))
             for panel in panels:
@@ -201,19 +197,19 @@ def test_panels_draw_at_every_depth_and_snapshot(trained):
 
 
 def test_models_have_nouns_in_sentences():
-    assert depth._noun("CGD-like") == "the CGD-like Memformer"
-    assert depth._noun("learned in whitened coordinates").startswith("the one learned")
-    assert depth._noun("linear transformer") == "the linear transformer"
+    assert words.noun("CGD-like") == "the CGD-like Memformer"
+    assert words.noun("learned in whitened coordinates").startswith("the one learned")
+    assert words.noun("linear transformer") == "the linear transformer"
 
 
 def test_fresh_prompts_are_not_learned_by_heart(trained):
     run = trained("lfom")
     worse = dict(run.tensors)
     worse["evaluated/loss"] = worse["evaluated/train"] * 10
-    panel = overfit.overfit_panel(Run(run.config, worse), View())
+    panel = depth.overfit_panel(Run(run.config, worse), View())
     assert "by heart" not in panel.title and "rare prompts" in panel.title
 
 
 def test_claims_have_ids_of_their_own():
-    ids = [claim.id for claim in further_claims.ALL]
+    ids = [claim.id for claim in figures_and_appendices.ALL]
     assert len(set(ids)) == len(ids)

@@ -9,7 +9,7 @@ import torch
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression import evaluate, gram, inverse_factor
-from icl_core.papers.memformers.methods.draw import trajectory
+from icl_core.papers.memformers.methods.iterates import solved
 from icl_core.papers.memformers.methods.settings import LFOM, View
 from icl_core.papers.memformers.shared import baselines, model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
@@ -188,7 +188,7 @@ def test_a_floor_knows_of_the_noise():
 
 
 def test_the_paths_of_a_noisy_prompt_lead_to_least_squares(trained):
-    problem, paths = trajectory.solved(trained, View(), 2)
+    problem, paths = solved(trained, View(), 2)
     gradient = torch.einsum("ijp,jp->ip", problem.S, problem.fitted - problem.target)
     assert float(gradient.abs().max()) > 1e-3  # not w*
     losses = problem.losses(paths["CGD"])

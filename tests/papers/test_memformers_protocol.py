@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.methods import claims, printed_curves, train
+from icl_core.papers.memformers.methods import authors_settings, claims, train
+from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.task import covariances, roots
@@ -16,7 +17,7 @@ from icl_core.papers.memformers.shared.train import SCHEDULES, Batches, clipped
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from tests.recorder import Recorder
 
-AUTHORS = Config(**{**claims.AUTHORS, "seeds": 3})
+AUTHORS = Config(**{**authors_settings.AUTHORS, "seeds": 3})
 
 
 def of_figure(name):
@@ -102,7 +103,7 @@ def test_the_rate_is_halved_every_2000_steps():
 
 
 def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
-    training = claims.AUTHORS_TRAINING | {"first_steps": 10}
+    training = authors_settings.AUTHORS_TRAINING | {"first_steps": 10}
     config = Config(
         d=3, n=4, layers=2, batch=20, steps=10, variant="gd++ entry", beside="none", **training
     )

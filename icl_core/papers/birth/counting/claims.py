@@ -2,7 +2,11 @@
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
+from icl_core.statistics.trend import still_falling
 
 OTHERS = "Edelman et al. 2024"
 LONG = range(200, 2001)  # fewer steps decide nothing
@@ -52,3 +56,26 @@ BAYES = Claim(
 )
 
 ALL = (STAGES, LOOKS_BACK, TOWARDS_BAYES, ONE_LAYER, BAYES)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the measured claims that this run's setting can bear out, the mean over its seeds."""
+    excess = run["evaluated/loss"] - run["baseline/loss_bigram_at"].mean()
+    exact = Metric.over_seeds(BAYES, excess)
+    if run.config.layers == 1:
+        apart = run["evaluated/kl_bigram"] - run["evaluated/kl_unigram"]
+        return [Metric.over_seeds(ONE_LAYER, apart), exact]
+    ordered = np.mean([in_order(run, seed) for seed in range(len(run["curve/loss"]))])
+    metrics = [
+        Metric(
+            STAGES, float(ordered), None, still_falling(run["batch/loss"]) if ordered < 1 else ""
+        )
+    ]
+    for claim, values in (
+        (LOOKS_BACK, run["evaluated/previous"]),
+        (TOWARDS_BAYES, share_of_gain(run)),
+    ):
+        is_short = claim.slack(float(values.mean())) < 0
+        unfinished = still_falling(run["batch/loss"]) if is_short else ""
+        metrics.append(Metric.over_seeds(claim, values, unfinished=unfinished))
+    return [*metrics, exact]

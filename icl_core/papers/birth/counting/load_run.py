@@ -1,6 +1,7 @@
 """From a run to the model that it holds, and what the model makes of one sequence."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -45,6 +46,7 @@ def parameters_at(run: Run, snapshot: int) -> dict[str, torch.Tensor]:
     return parameters
 
 
+@lru_cache(maxsize=4)  # the drawings of the stage and their titles ask for the same
 def read(run: Run, view: View) -> Reading:
     """Return what the model makes of the view's sequence at the step shown. Raises `CannotDraw` for
     a letter that is no state."""
@@ -59,6 +61,20 @@ def read(run: Run, view: View) -> Reading:
         logits[0, 0].softmax(-1).numpy(),
         strategies,
     )
+
+
+def next_state(run: Run, view: View) -> dict[str, np.ndarray]:
+    """Return what is predicted after the position shown, [k] each: by "model" what the model
+    predicts, and by its id what each strategy does."""
+    reading = read(run, view)
+    at = reading.at(view)
+    rows = {name: predicted[at] for name, predicted in reading.strategies.items()}
+    return {"model": reading.model[at]} | rows
+
+
+def likeliest(run: Run, view: View) -> int:
+    """Return the state that bigrams take to be the likeliest there."""
+    return int(next_state(run, view)["bigram"].argmax())
 
 
 def stage_text(run: Run, view: View) -> str:

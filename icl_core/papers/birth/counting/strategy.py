@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.figures import mean_of
 
-NAMES = {"uniform": "uniform", "unigram": "unigrams", "bigram": "bigrams"}  # ids as people are told
+NAMES = {"uniform": "uniform", "unigram": "unigrams", "bigram": "bigrams"}  # of ids, for visitors
 
 
 def distances(run: Run, seed: int | None = None) -> np.ndarray:

@@ -40,6 +40,18 @@ def arrival(run: Run, measure: str, name: str) -> float:
     return first_crossing(run["curve/step"], curve, LEVEL)
 
 
+def compared(run: Run) -> list[str]:
+    """Return the kinds of data that are compared: all with uniform outputs."""
+    return [name for name in run.names("data") if name != BIGRAM]
+
+
+def ordered(run: Run) -> list[str]:
+    """Return the same, the one that is right in context soonest first; those that never are by
+    their last accuracy."""
+    last = {name: float(of(run, "curve/accuracy", name)[:, -1].mean()) for name in compared(run)}
+    return sorted(compared(run), key=lambda name: (arrival(run, "accuracy", name), -last[name]))
+
+
 def chosen(name: str, probe: str) -> bool:
     """Return whether a probe has a choice to make on the data called `name`: W_K2 has none where
     there is a single fixed trigger."""

@@ -3,7 +3,18 @@ theory says of the noise."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.birth.dimension.tuned_rates import (
+    FROM,
+    at_rates,
+    at_widths,
+    fixed,
+    halves,
+    over_training,
+    tuned,
+)
 
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 # Figure 8: as in Figure 3, batches of 512 sequences of 256 tokens, five random triggers
@@ -13,6 +24,12 @@ FIGURE_8 = {
 }  # fmt: skip
 # Figure 9: batches of 32 sequences of 256 tokens; nothing is trained
 FIGURE_9 = {"widths": "512", "K": 5, "N": 65, "scale": "code", "one_step_T": 256, "seeds": SEVERAL}
+
+# widths that claims name, and a handful of batches
+NARROW = 32
+WIDE = 128
+WIDEST = 512
+FEW = 4
 
 trained = partial(Claim, kind="paper", source="Appendix E, Figure 8", at=FIGURE_8)
 estimated = partial(Claim, kind="paper", source="Appendix E, Figure 9", at=FIGURE_9)
@@ -94,3 +111,57 @@ PREDICTED = Claim(
 )
 
 ALL = (FASTER, ENOUGH, UNTUNED, CONDITIONED, HANDFUL, EASIER, NOISE, PREDICTED)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the claims that this run's widths can bear out, the means over seeds."""
+    widths = run["task/widths"].tolist()
+    recalls = over_training(run)  # (seeds, widths, rates)
+    at_tuned = at_rates(recalls, tuned(run))  # (seeds, widths)
+    at_fixed = at_rates(recalls, fixed(run))  # (seeds, widths)
+    arrivals = halves(run, tuned(run))[:, widths.index(WIDE)]  # (seeds,)
+    # what never arrives counts as arriving at the training's end
+    steps = np.minimum(arrivals, run["curve/step"][-1])
+    metrics = [_least(FASTER, np.diff(at_tuned)), Metric.over_seeds(ENOUGH, steps)]
+    if WIDEST in widths:
+        shares = at_fixed / np.maximum(at_tuned, 1e-6)  # (seeds, widths)
+        difference = shares[:, widths.index(WIDEST)] - shares[:, widths.index(NARROW)]  # (seeds,)
+        metrics.append(Metric.over_seeds(UNTUNED, difference))
+        metrics.append(_conditioned(run))
+    return [*metrics, *_one_step(run)]
+
+
+def _conditioned(run: Run) -> Metric:
+    """Return the condition number after a doubling of the width over that before, for the doubling
+    from WIDE on where the ratio is largest."""
+    widths = run["task/widths"]
+    numbers = run["conditioning/number"][:, widths >= WIDE]  # (seeds, widths)
+    ratios = numbers[:, 1:] / numbers[:, :-1]  # (seeds, doublings)
+    return Metric.over_seeds(CONDITIONED, ratios[:, ratios.mean(0).argmax()])
+
+
+def _least(claim: Claim, gains: np.ndarray) -> Metric:
+    """Return the least of several gains [seeds, gains], by their means over seeds."""
+    return Metric.over_seeds(claim, gains[:, gains.mean(0).argmin()])
+
+
+def _one_step(run: Run) -> list[Metric]:
+    """Return the claims on the one-step memory."""
+    widths = run["task/widths"]
+    numbers = run["task/numbers"].tolist()
+    recall = run["one_step/recall"]  # (seeds, numbers, widths)
+    few = recall[:, numbers.index(FEW), widths.tolist().index(WIDE)]  # (seeds,)
+    ratio = run["one_step/noise"] / run["theory/noise"]  # (seeds, numbers, widths)
+    # The numbers of batches share embeddings and data, so only widths and seeds are independent
+    # draws.
+    independent = ratio[:, 0].size
+    errors = run["one_step/noise_error"] / run["theory/noise"]  # (seeds, numbers, widths)
+    error = float(errors.mean() / independent**0.5)
+    differences = np.abs(recall.mean(0) - at_widths(run))  # (numbers, widths)
+    largest = differences[:, widths >= FROM].max()
+    return [
+        Metric.over_seeds(HANDFUL, few),
+        _least(EASIER, np.diff(recall.mean(1))),
+        Metric(NOISE, float(ratio.mean()), error),
+        Metric(PREDICTED, float(largest)),
+    ]

@@ -64,6 +64,14 @@ def waiting(run: Run) -> np.ndarray:
     return np.array(powers)
 
 
+def milestones(run: Run) -> dict[str, float]:
+    """Return the first steps at which half of the pairs, and all, are recalled, where they are."""
+    shares = run["curve/recall"][0]
+    steps = run["curve/step"]
+    is_reached = {"half": shares >= 0.5, "all": shares >= 1.0}  # [steps] each
+    return {name: float(steps[is_at.argmax()]) for name, is_at in is_reached.items() if is_at.any()}
+
+
 def off_theory(run: Run) -> float:
     """Return the root mean square difference of simulation and theory, pairs stored alike, over
     widths from 32."""

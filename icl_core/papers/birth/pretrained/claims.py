@@ -1,11 +1,22 @@
-"""What is claimed of SmolLM2, each claim over five draws of random tokens. All are ours: the paper
-trains its own models."""
+"""What is claimed of SmolLM2, each claim over five draws of random tokens. The heads are the same
+in all draws. All claims are ours: the paper trains its own models."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.birth.pretrained.load_run import (
+    chance,
+    half_losses,
+    losses_without_group,
+    pair_recall,
+    place_of,
+    says_attended,
+)
 from icl_core.papers.birth.pretrained.settings import SMOLLM2
 
+STRONGEST = 4  # heads of which direct copying is averaged
 ours = partial(Claim, kind="ours", source="not in the paper", at={"model": SMOLLM2})
 
 IN_CONTEXT = ours(
@@ -74,3 +85,44 @@ THROUGH = ours(
 )
 
 ALL = (IN_CONTEXT, NEEDED, FIRST_HALF, PAIR, OTHERS, USED, CONSTRUCTED, DIRECTLY, THROUGH)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Measure all claims; none of another model, about which nothing is claimed."""
+    if run.config.model != SMOLLM2:
+        return []
+    first, second = half_losses(run)  # (draws,) each
+    strongest, random = losses_without_group(run)  # (draws, halves) each
+    best = pair_recall(run)  # (draws,)
+    values = {
+        IN_CONTEXT: first - second,
+        NEEDED: strongest[:, 1] - random[:, 1],
+        FIRST_HALF: strongest[:, 0] - first,
+        PAIR: best / chance(run),
+        OTHERS: _others(run) / chance(run),
+        USED: _used(run),
+        CONSTRUCTED: run["best/constructed"] - best,
+        DIRECTLY: run["copy/directly"][:, :STRONGEST].mean(1),
+        THROUGH: says_attended(run),
+    }
+    return [Metric.over_seeds(claim, by_draw, None) for claim, by_draw in values.items()]
+
+
+def _used(run: Run) -> np.ndarray:
+    """Return in each draw how much less attention on what followed the induction head of the best
+    pair has without its previous-token head."""
+    first, second = run.names("best")
+    layer, number = place_of(run, second)
+    whole = run["heads/scores"][:, run.names("measures").index("followers"), layer, number]
+    row = run.names("previous").index(first)
+    return whole - run["patch/followers"][:, row, run.names("readers").index(second)]
+
+
+def _others(run: Run) -> np.ndarray:
+    """Return in each draw the median, over all previous-token heads but that of the best pair, of
+    the recall with the best induction head."""
+    rows = [
+        index for index, name in enumerate(run.names("previous")) if name != run.names("best")[0]
+    ]
+    recalls = np.nan_to_num(run["pairs/recall"][:, rows])  # no later head: nothing recalled
+    return np.median(recalls.max(2), axis=1)

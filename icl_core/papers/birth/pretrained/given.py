@@ -12,9 +12,9 @@ from threading import Lock
 
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.papers.birth.pretrained.checkpoints import file_digest
 from icl_core.papers.birth.pretrained.readers import gguf_file, llama
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom, parameters_of
-from icl_core.papers.birth.pretrained.series.checkpoints import file_digest
 from icl_core.papers.birth.weights_file import KEPT, KIND, path_of
 
 ORDINARY = 20  # tokens that stand for text, at least: as many as are asked for at least

@@ -7,13 +7,14 @@ import numpy as np
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.printable import printable
 from icl_core.figures.character_labels import isolated
-from icl_core.papers.birth.pretrained.settings import View
-from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond, role
+from icl_core.papers.birth.pretrained.settings import SCORES, View
+from icl_core.papers.birth.shared.behaviour import INDUCTION, MOST, PREVIOUS, role
+from icl_core.statistics.crossing import first_crossing
 
 MAPPED = 48  # tokens of an attention map on the stage
 LETTERS = 5  # of a token in a label
 LONG = 20  # and in a table
-DOES = {PREVIOUS: "finds the previous token", INDUCTION: "finds what followed"}
+ROLES = {"previous": PREVIOUS, "followers": INDUCTION}  # of heads, by their measure
 
 
 def half_losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -22,6 +23,32 @@ def half_losses(run: Run) -> tuple[np.ndarray, np.ndarray]:
     losses = run["repeated/loss"]  # (draws, 2 L)
     half = losses.shape[1] // 2
     return losses[:, :half].mean(1), losses[:, half + 1 :].mean(1)
+
+
+def group_index(run: Run) -> int:
+    """Return the index in `ablation/heads` of the number of heads that are taken away together:
+    the group of the strongest, or the most of them that were taken away."""
+    counts = run["ablation/heads"].tolist()
+    return counts.index(min(int(run["ablation/group"]), counts[-1]))
+
+
+def losses_without_group(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the losses of both halves without the group of the strongest heads, and without as
+    many random ones, [draws, 2] each."""
+    at = group_index(run)
+    return run["ablation/strongest"][:, at], run["ablation/random"][:, at]
+
+
+def pair_recall(run: Run) -> np.ndarray:
+    """Return the recall of the best pair at the offset of the map of pairs, [draws]."""
+    at = run["best/offset"].tolist().index(int(run["pairs/offset"]))
+    return run["best/recall"][:, at]
+
+
+def says_attended(run: Run) -> np.ndarray:
+    """Return how often the model says the token that the strongest heads are made to attend to,
+    [draws]."""
+    return run["copy/says"][:, run.names("moved").index("strongest")]
 
 
 def asked_count(run: Run) -> int:
@@ -74,11 +101,11 @@ def attention_lost(run: Run) -> np.ndarray:
 def roles(run: Run) -> dict[str, str]:
     """Return what every head does, by its id."""
     layers, heads = run["heads/scores"].shape[2:]
-    found = {}
+    by_head = {}
     for layer in range(layers):
         for number in range(heads):
-            found[head_id(layer, number)] = role_of(run, layer, number)
-    return found
+            by_head[head_id(layer, number)] = role_of(run, layer, number)
+    return by_head
 
 
 def head_id(layer: int, number: int) -> str:
@@ -157,11 +184,24 @@ def unpacked(packed: np.ndarray, T: int) -> np.ndarray:
     return attention
 
 
-def found(run: Run, head: str) -> float:
-    """Return how far a head's attention on what followed is beyond chance."""
-    layer, number = place_of(run, head)
-    followers, even = (
-        float(run["heads/scores"].mean(0)[run.names("measures").index(name), layer, number])
-        for name in ("followers", "even")
+def scores_over_steps(run: Run, measure: str) -> np.ndarray:
+    """Return a measure of every head at every step of a series, the mean over draws, [steps,
+    layers, H]; on what followed beyond even attention."""
+    values = dict(
+        zip(run.names("measures"), run["series/scores"].mean(1).swapaxes(0, 1), strict=True)
     )
-    return beyond(followers, even)
+    if measure == "previous":
+        return values["previous"]
+    return (values["followers"] - values["even"]) / (1 - values["even"])
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """Return the steps of a series at which the first head of either kind scores high."""
+    steps = {}
+    if run.config.is_series:
+        for measure in ROLES:
+            best = scores_over_steps(run, measure).max((1, 2))
+            step = first_crossing(run["snapshot/step"], best, MOST)
+            if np.isfinite(step):
+                steps[SCORES[measure]] = float(step)
+    return steps

@@ -1,20 +1,21 @@
-"""Measures a language model on random tokens, in five draws, and records three texts."""
+"""Measures a language model on random tokens, in five draws, and records three texts; of a series
+of checkpoints, measures every one on the same tokens."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.birth.pretrained import copying, recall, repeated, texts
+from icl_core.papers.birth.pretrained import checkpoints, copying, recall, repeated, texts
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.recall import Head
 from icl_core.papers.birth.pretrained.repeated import CHOOSING, DRAWS, generator_of
-from icl_core.papers.birth.pretrained.series.measure import compute_series
 from icl_core.papers.birth.pretrained.settings import SERIES, Config
-from icl_core.papers.birth.pretrained.sources import open_model, path_of
+from icl_core.papers.birth.pretrained.sources import open_model, path_of, read
 from icl_core.papers.birth.shared import probes
 
 # heads of either kind among which pairs are asked for
@@ -238,3 +239,66 @@ def _moved(
         "copy/says": np.array([row.says for row in rows]),
         "copy/gains": np.array([row.gains for row in rows]),
     }
+
+
+def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str, np.ndarray]:
+    """Return, checkpoints first,
+
+    snapshot/step   the training steps
+    series/scores   [checkpoints, draws, measures, layers, H], `names/measures`
+    series/halves   [checkpoints, draws, 2], the loss of both halves in nats
+
+    and by checkpoint `names/files`, `names/digests` and `names/remarks`, what is wrong with it.
+    """
+    here = checkpoints.content_of(folder)
+    if config.content and config.content != here:
+        raise BadModel(
+            f"the checkpoints must be those with the digest {config.content}, and the folder "
+            f"{folder.name:.60} holds others: {here}"
+        )
+    every = checkpoints.listed(folder)
+    scores = []
+    halves = []
+    digests = []
+    tensors = []
+    stated = []
+    for number, (step, path) in enumerate(every, 1):
+        progress.enter(f"step {step:,}, {number} of {len(every)}")
+        model, tokens = read(path)
+        measured = _measured(config, model, tokens)
+        scores.append(measured[0])
+        halves.append(measured[1])
+        if scores[-1].shape != scores[0].shape:
+            raise BadModel(
+                f"all checkpoints must be of one model, got {path.name:.60} with "
+                f"{model.shape.layers} layers of {model.shape.heads} heads"
+            )
+        digests.append(checkpoints.file_digest(path))
+        tensors.append(checkpoints.tensor_digests(model.weights))
+        stated.append(checkpoints.stated_step(path))
+    steps = [checkpoint.step for checkpoint in every]
+    return {
+        "snapshot/step": np.array(steps),
+        "series/scores": np.stack(scores).astype(np.float32),
+        "series/halves": np.stack(halves).astype(np.float32),
+        "names/measures": names(repeated.MEASURES),
+        "names/files": names(checkpoint.path.name for checkpoint in every),
+        "names/digests": names(digests),
+        "names/remarks": names(checkpoints.remarks(steps, digests, tensors, stated)),
+    }
+
+
+def _measured(config: Config, model: Reader, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of all heads and the losses of both halves, draws first. Tokens are as many
+    as the config asks for, or as the model has room for."""
+    length = min(config.length, (model.shape.T - 1) // 2, len(tokens.ordinary))
+    scores = []
+    halves = []
+    for draw in range(DRAWS):
+        generator = generator_of(config.seed, draw, 0)
+        inputs = repeated.sequences(tokens, config.sequences, length, generator)
+        outcome = forward(model, inputs, keep=True)
+        losses = repeated.losses(outcome.logits, inputs)
+        scores.append(repeated.head_scores(outcome.attention, inputs))
+        halves.append([losses.first, losses.second])
+    return np.stack(scores), np.array(halves)

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import DIGEST, BadSetting, choice, document, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.birth.pretrained import given
+from icl_core.papers.birth.pretrained import checkpoints, given
 from icl_core.papers.birth.pretrained.model_folder import place_of
-from icl_core.papers.birth.pretrained.series import checkpoints
 
 ASKED = "what is asked"
 REPEATS = "repetition"

@@ -1,9 +1,18 @@
-"""What the paper claims of three gradient steps, and what is claimed here."""
+"""What the paper claims of three gradient steps, and what is claimed here; how a run is measured
+against it: the mean over seeds."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
-from icl_core.papers.birth.steps.settings import THEOREM
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.birth.steps.load_run import after, placed, tau
+from icl_core.papers.birth.steps.settings import THEN, THEOREM
+
+# what must have learned, for a gradient
+NEEDS = {
+    "W_O2": set(),
+    "W_K2": {"W_O2"},
+    "W_K1": {"W_O2", "W_K2"},
+}
 
 ANY = {"setup": "proof"}
 SIZE = {**ANY, "N": 65, "T": 16}
@@ -136,3 +145,58 @@ ALL = (
     POSITIONS,
     WHOLE,
 )
+
+RECALLS = {W_O2: "recall_W_O2", W_K2: "recall_W_K2", W_K1: "recall_W_K1_asked"}
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the measured claims that this run's setting can bear out."""
+    if run.config.setup == "whole":
+        return [Metric.over_seeds(WHOLE, after(run, "recall_W_K2"))]
+    metrics = [Metric.over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
+    metrics.append(Metric.over_seeds(ATTENTION, after(run, "on_output")))
+    metrics.append(Metric.over_seeds(NEAR_RANDOM, after(run, "accuracy", 1)))
+    metrics.append(Metric.over_seeds(TRIGGER, after(run, "trigger", 2)))
+    metrics += [
+        Metric.over_seeds(SPURIOUS, run["spurious/ratio"] / tau(run)),
+        Metric.over_seeds(FILTERED, run["toy/accuracy_exact"][:, -1]),
+    ]
+    worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
+    metrics += [Metric(FORMULAS, worst), Metric(NOTHING, too_early(run))]
+    return [
+        *metrics,
+        Metric.over_seeds(POSITIONS, placed(run)["all"], reason=_which_positions(run)),
+    ]
+
+
+def too_early(run: Run) -> float:
+    """Return the Euclidean norm of the largest matrix, over seeds and orders, that had its turn
+    before those that it needs had learned; 0 if there is none."""
+    names = run.names("matrices")
+    norms = [0.0]
+    for index, order in enumerate(run.names("orders")):
+        for name in set(names) - set(learned_in(order)):
+            norms.append(float(run["orders/size"][:, index, names.index(name)].max()))
+    return max(norms)
+
+
+def learned_in(order: str) -> list[str]:
+    """Return the names of the matrices that find a gradient when their turn comes."""
+    learned: list[str] = []
+    for name in order.split(THEN):
+        if set(learned) >= NEEDS[name]:
+            learned.append(name)
+    return learned
+
+
+def _which_positions(run: Run) -> str:
+    """Return why positions in the stream do harm, by which part holds them; empty if they do
+    none."""
+    shares = {name: float(values.mean()) for name, values in placed(run).items()}
+    if shares["none"] - shares["all"] < 0.3:
+        return ""
+    return (
+        f"Characters alone: {shares['none']:.0%} right. With positions in the values "
+        f"{shares['values']:.0%}, in the keys {shares['keys']:.0%}, in the query "
+        f"{shares['query']:.0%}: W_K² has matched the position T with every character."
+    )

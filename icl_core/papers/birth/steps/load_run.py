@@ -1,7 +1,9 @@
-"""From a run to the matrices that it holds, and what they make of one sequence."""
+"""From a run to the matrices that it holds, what they make of one sequence, and what is measured
+after each step."""
 
 from dataclasses import replace
 
+import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run
@@ -16,6 +18,7 @@ from icl_core.papers.birth.steps.gradient_steps import begun, taken, task_of
 from icl_core.papers.birth.steps.settings import LONGEST, THEN, Config, View
 
 FROM = 4_030  # the seed of the first random sequence
+STORED = 0.5  # a recall that counts as stored
 
 
 def way_of(run: Run, view: View) -> str:
@@ -85,3 +88,28 @@ def zero(weights: Weights, name: str) -> bool:
 def learned(run: Run, steps: int) -> tuple[str, ...]:
     """Return the names of the matrices that have had their step."""
     return tuple(run.config.order.split(THEN)[:steps])
+
+
+def after(run: Run, measure: str, steps: int = 3, way: str = "batch") -> np.ndarray:
+    """Return a measure after the first `steps` steps, [seeds]; `way` is an id of
+    `settings.WAYS`."""
+    return run[f"curve/{measure}_{way}"][:, steps]
+
+
+def tau(run: Run) -> float:
+    """Return eq. 16's τ, exactly: how strong the spurious pairs of W_O² are beside the right
+    ones."""
+    own, mean = run["law/shares"]
+    return float(mean / own)
+
+
+def complete(run: Run) -> np.ndarray:
+    """Return whether each order stores more than half of all three memories, [seeds, orders]
+    bool."""
+    return np.all(run["orders/recall"] > STORED, axis=-1)
+
+
+def placed(run: Run) -> dict[str, np.ndarray]:
+    """Return the share of right answers by which part of the stream holds positions, [seeds]
+    each."""
+    return dict(zip(run.names("places"), run["places/accuracy"].T, strict=True))

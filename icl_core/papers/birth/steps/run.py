@@ -12,13 +12,16 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.contract.seeds import other_seeds
 from icl_core.papers.birth.shared import proof_model
+from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.behaviour import average, on_followers, on_previous
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
 from icl_core.papers.birth.shared.proof_data import Drawn, sample
 from icl_core.papers.birth.shared.proof_model import MATRICES
 from icl_core.papers.birth.shared.task import Task, make_task
-from icl_core.papers.birth.steps import lemmas, noise_example, whole_model
+from icl_core.papers.birth.shared.train import held_out
+from icl_core.papers.birth.steps import lemmas, noise_example
 from icl_core.papers.birth.steps.exact_expectation import shares
 from icl_core.papers.birth.steps.gradient_steps import (
     begun,
@@ -42,6 +45,7 @@ from icl_core.training.loop import State
 
 EVALUATED = 4096  # sequences that no step saw
 HELD_OUT = 2**31 + 17  # their seed
+EVALUATED_WHOLE = 128  # of the whole model
 WIDTHS = (32, 64, 128, 256, 512)
 PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream holds positions
 
@@ -152,8 +156,26 @@ def _asked(weights: Weights, task: Task) -> float:
 
 def _measured(config: Config, task: Task, weights: Weights) -> Mapping[str, float]:
     if config.setup == "whole":
-        return whole_model.measures(weights, task)
+        return _measured_whole(weights, task)
     return proof_model.measures(weights, _held_out(config, EVALUATED))
+
+
+@torch.no_grad()
+def _measured_whole(weights: Weights, task: Task) -> dict[str, float]:
+    """Return of the whole model of Section 4.2 what `proof_model.measures` returns, over all
+    in-context positions, with followers in place of the one output. What has no counterpart is
+    NaN."""
+    batch = held_out(task, EVALUATED_WHOLE, "cpu")
+    logits, first, second = forward(weights, batch.inputs)
+    assert first is not None
+    inside = batch.in_context
+    return {
+        "accuracy": float(hits(logits, batch.targets)[inside].double().mean()),
+        "trigger": float(hits(logits, batch.inputs)[inside].double().mean()),
+        "on_output": float(average(on_followers(second, batch.inputs), inside)),
+        "from_trigger": float("nan"),
+        "previous": float(average(on_previous(first))),
+    }
 
 
 def _held_out(config: Config, sequences: int) -> Drawn:

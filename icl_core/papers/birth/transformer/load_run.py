@@ -1,7 +1,8 @@
 """What is read from a run: its heads' measures and what they do at a step, its example's maps, its
-final weights."""
+final weights and what these do with heads replaced, or in place of a single layer."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -9,10 +10,17 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.seeds import of_seed
+from icl_core.figures import mean_of
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
+from icl_core.papers.birth.shared.copying import copied_the_unlikely
+from icl_core.papers.birth.shared.full.head_scores import passes
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.full.where_read import PROBED, OneBack, one_back, one_back_of
 from icl_core.papers.birth.shared.train import held_out, task_of
+from icl_core.papers.birth.transformer.ablation import POSITIONS, Bench
+from icl_core.papers.birth.transformer.measurements import pair_of
 
 DOES = {
     PREVIOUS: "finds the previous character",
@@ -21,6 +29,10 @@ DOES = {
 }
 MIXED = "does neither"
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours
+MILESTONES = {PREVIOUS: "previous", INDUCTION: "followers"}
+SEQUENCES = 256  # held-out ones on which it is counted what the model copies
+MOST = 4  # benches kept
+_BENCHES: dict[str, Bench] = {}
 
 
 @dataclass(frozen=True)
@@ -100,6 +112,12 @@ def of_role(heads: list[Head], role_name: str) -> list[Head]:
     return [head for head in heads if head.role == role_name]
 
 
+def finder(run: Run) -> Head:
+    """Return the head that finds most of what followed triggers, after the training."""
+    heads = last_heads(run)
+    return max(of_role(heads, INDUCTION) or heads, key=lambda head: head.found)
+
+
 def one_back_at(run: Run, snapshot: int) -> OneBack:
     """Return what every head does where the next layer reads, at a snapshot, [heads].
 
@@ -172,3 +190,88 @@ def forms(run: Run, role_name: str) -> float | None:
         if of_role(heads_shown(run, snapshot), role_name):
             return float(step)
     return None
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """Return the training step at which a head of the first seed first does each thing."""
+    steps = {name: forms(run, role_name) for role_name, name in MILESTONES.items()}
+    return {name: step for name, step in steps.items() if step is not None}
+
+
+def where_read(run: Run) -> OneBack:
+    """Return what every head does where the next layer reads, after the training,
+    [seeds, heads].
+
+    Runs of before it was measured in training hold the weights of every seed instead.
+    """
+    if "evaluated/strongest" in run.tensors:
+        return OneBack(run["evaluated/where_read"], run["evaluated/strongest"])
+    numbers = range(1, 1 + len(run["evaluated/previous"]))
+    seeds = [one_back_after_training(of_seed(run, number)) for number in numbers]
+    return OneBack(
+        np.stack([seed.attention for seed in seeds]),
+        np.stack([seed.strongest for seed in seeds]),
+    )
+
+
+def roles(run: Run) -> list[list[str]]:
+    """Return what every head does after the training, a list a seed."""
+    previous = where_read(run).attention  # (seeds, heads)
+    # no layer reads the last one: there the mean over all positions counts
+    previous = np.where(np.isnan(previous), run["evaluated/previous"], previous)
+    names = ("triggers", "triggers_even", "uniformity")
+    measures = [previous, *(run[f"evaluated/{name}"] for name in names)]
+    seeds = np.stack(measures, -1)  # (seeds, heads, measures)
+    return [[role(*map(float, head)) for head in heads] for heads in seeds]
+
+
+def accuracy_at(run: Run, at: float) -> float:
+    """Return the mean over seeds of the accuracy at a training step, which may lie between two
+    evaluations."""
+    return float(np.interp(at, run["curve/step"], mean_of(run["curve/accuracy"])))
+
+
+def copied(run: Run) -> tuple[float, float]:
+    """Return how often the trained model of the first seed copies against the bigrams, with the
+    standard error."""
+    task = task_of(run.config)
+    batch = held_out(task, SEQUENCES, "cpu")
+    chunks = []
+    with torch.no_grad():
+        for _, part, outcome in passes(final_weights(run), batch, run.config.heads):
+            chunks.append(hits(outcome.logits, part.targets))
+    return copied_the_unlikely(torch.cat(chunks), batch, task)
+
+
+def named(heads: str) -> list[str]:
+    """Return the ids of heads in a text, with commas or spaces between them."""
+    return heads.replace(",", " ").split()
+
+
+def measure_replaced(run: Run, names: Sequence[str], by: str) -> dict[str, float]:
+    """Return the trained model's `MEASURES` with heads, by their ids, replaced in the way `by`."""
+    if run.digest not in _BENCHES:
+        while len(_BENCHES) >= MOST:
+            _BENCHES.pop(next(iter(_BENCHES)))
+        task = task_of(run.config)
+        batch = held_out(task, POSITIONS // run.config.T, "cpu")
+        _BENCHES[run.digest] = Bench(final_weights(run), task, batch, run.config.heads)
+    return _BENCHES[run.digest].measure([pair_of(name) for name in names], by)
+
+
+def attends(run: Run) -> tuple[dict[str, float] | None, dict[str, float]]:
+    """Return `attends/values` by name: of the single layer beside the model, None if there is none,
+    and of the model."""
+    names = run.names("attends")
+    model = dict(zip(names, run["attends/values"].tolist(), strict=True))
+    alone = run.tensors.get("one_layer/attends")
+    if alone is None:
+        return None, model
+    return dict(zip(names, alone.tolist(), strict=True)), model
+
+
+def single_layer(run: Run) -> dict[str, float]:
+    """Return `attends/values` by name of the single layer: the one beside the model, or the model
+    itself."""
+    alone, model = attends(run)
+    return alone or model

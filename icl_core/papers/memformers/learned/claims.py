@@ -1,7 +1,14 @@
-"""What is claimed of first-order methods that are learned directly, from a number of prompts."""
+"""What is claimed of first-order methods that are learned directly, from a number of prompts, and
+how it is measured on a finished run of few and of many."""
 
-from icl_core.contract.experiment import Claim
+import numpy as np
 
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.memformers.learned.risk import lead, power, power_error
+from icl_core.papers.memformers.shared.load_run import log_from_least
+
+SOLVED = -14.0  # a log-loss below it is of prompts that are solved, down to rounding
+POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 TASK = {"d": 5, "spectrum": "isotropic", "steps": range(1000, 5001)}
 # The authors' method sees 19 of the 20 examples.
 FIGURE = {**TASK, "n": (19, 20), "memory": "learned shared", "layers": 4}
@@ -157,3 +164,95 @@ ALL = (
     FULL_LEADS_ON_OWN,
     BEHIND_ON_FRESH,
 )
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the metrics that the run's setting bears out: of few prompts on themselves and on
+    fresh ones, of many, of the printed points, and of the fall of the excess risk."""
+    config = run.config
+    sizes = list(run["size/prompts"])
+    shared = config.memory == "learned shared"
+    metrics = []
+    if 10 in sizes and shared and 3 <= config.layers < config.d <= config.n:
+        metrics += _from_ten(run, sizes.index(10))
+    if 1000 in sizes and shared and config.layers == 4 and config.d == 5:
+        metrics.append(_generalised(run, sizes.index(1000)))
+    if AS_PRINTED.is_at(config):
+        metrics += _as_printed(run)
+    metrics += _leads(run)
+    if config.prompts == "spheres":
+        metrics.append(_fall(run, RISK_VANISHES, "loss"))
+    else:
+        metrics.append(_fall(run, RISK_FALLS, "loss"))
+        metrics.append(_fall(run, MEDIAN_FALLS, "median"))
+    return [metric for metric in metrics if metric.value is not None and np.isfinite(metric.value)]
+
+
+def _from_ten(run: Run, index: int) -> list[Metric]:
+    """Return the metrics of the method learned from ten prompts, the `index`-th of the sizes,
+    against conjugate gradient: on these, and on fresh ones. How deep it falls on its own differs by
+    orders of magnitude between seeds, so that the worst of them says more than a mean."""
+    own, fresh, cg = (
+        log_from_least(run[name])[:, index, -1]
+        for name in ("evaluated/train", "evaluated/loss", "baseline/cg_train")
+    )
+    behind = log_from_least(run["baseline/cg"])[-1] - fresh
+    return [
+        Metric(FEW_FIT, float(np.min(cg - own))),
+        Metric(OVERFITS, float(np.min(fresh - own))),
+        Metric(FEW_FAIL, float(np.max(behind))),
+    ]
+
+
+def _generalised(run: Run, index: int) -> Metric:
+    """Return how far the method from the `index`-th number of prompts is worse on fresh ones."""
+    own, fresh = (
+        log_from_least(run[name])[:, index, -1] for name in ("evaluated/train", "evaluated/loss")
+    )
+    return Metric.over_seeds(GENERALISES, fresh - own)
+
+
+def _as_printed(run: Run) -> list[Metric]:
+    """Return how far the points are from the printed ones on the authors' own prompts, at the
+    worst, and how far down ten solved prompts are. Their U is that of the run's first seed."""
+    solved: list[float] = []
+    gaps: dict[str, float] = {}
+    for index, size in enumerate(run["size/prompts"].tolist()):
+        own = log_from_least(run["evaluated/train"])[0, index]  # [K]
+        for depth, point in enumerate(PRINTED.get(size, ())):
+            if point < SOLVED:
+                solved.append(float(own[depth]))
+            else:
+                where = f"{size} prompts, {depth + 1} step{'s' * (depth > 0)}"
+                gaps[where] = float(abs(own[depth] - point))
+    worst = max(gaps, key=lambda where: gaps[where])
+    cg = np.abs(log_from_least(run["authors/cg"]) - PRINTED_CGD)
+    return [
+        Metric(AS_PRINTED, gaps[worst], reason=f"Largest at {worst}."),
+        Metric(TEN_SOLVED, max(solved)),
+        Metric(CGD_AS_PRINTED, float(cg.max())),
+    ]
+
+
+def _fall(run: Run, claim: Claim, of: str) -> Metric:
+    """Return the power of N in the excess, in the mean or ("median") on half of the prompts."""
+    depth = min(POWER_AT, run.config.layers)
+    return Metric(claim, power(run, depth, of), power_error(run, depth, of), count=run.config.seeds)
+
+
+def _leads(run: Run) -> list[Metric]:
+    """Return where Memformers learned from batches of 1 to 1000 prompts are ahead of conjugate
+    gradient: the least lead on own prompts from 30 on with A = aI, and up to 1000 with full A; and
+    the least distance behind on fresh ones up to 300."""
+    sizes = run["size/prompts"]
+    own, fresh = lead(run)
+    metrics: list[Metric] = []
+    for claim, gaps, chosen in (
+        (SCALAR_LEAD_ENDS, own, sizes >= 30),
+        (FULL_LEADS_ON_OWN, -own, sizes >= 1),
+        (BEHIND_ON_FRESH, fresh, sizes <= 300),
+    ):
+        if claim.is_at(run.config):
+            kept = gaps[:, chosen]  # [seeds, some N]
+            metrics.append(Metric.over_seeds(claim, kept[:, kept.mean(0).argmin()]))
+    return metrics

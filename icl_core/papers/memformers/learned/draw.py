@@ -10,22 +10,14 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.claims import AUTHORS, PRINTED, PRINTED_CGD
-from icl_core.papers.memformers.learned.metrics import excess, lead, power
+from icl_core.papers.memformers.learned.risk import excess, lead, power
 from icl_core.papers.memformers.learned.settings import View
+from icl_core.papers.memformers.learned.words import WORDS
 from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
-from icl_core.papers.memformers.shared.test_set import PROMPTS
 
 DEEPEST = -6.0  # a log-loss below CGD's that the axis of leads still shows
-RINGS = " Rings are the paper's points; the paper shows only the training prompts."
-BOUNDED = {
-    "spheres": "Here x and w* lie on spheres, so that the squared error is bounded, and the "
-    "theorem speaks of the blue line.",
-    "gaussian": "The squared error is not bounded, and rare prompts rule its mean, so that the "
-    "theorem does not speak of the blue line. The median, in which they do not count, stands "
-    "beside it.",
-}
 
 
 def gap(run: Run, view: View) -> Panel:
@@ -56,21 +48,18 @@ def gap(run: Run, view: View) -> Panel:
     )
     # On the right, where few learn worse than that.
     figure.layout["annotations"][1].update(x=0.99, xanchor="right")
-    gaps = fresh.mean(0) - own.mean(0)
     if rings:
         points = [("its own prompts", list(rings.values()), "trained", None)]
         figure.add_traces(printed(points, list(rings)))
-    return Panel(
-        f"Fresh is {written(float(gaps[0]), 1)} worse at N = {sizes[0]:g}, "
-        f"{written(float(gaps[-1]), 1)} at {sizes[-1]:g}",
-        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on "
-        "fresh ones. Log-loss is the logarithm of the error: one less is 2.7 times smaller. If "
-        "the method has learned the task, the two lines meet. If it has learned its prompts by "
-        "heart, it is low on them and high on all others." + RINGS * bool(rings),
+    return WORDS.panel(
+        "gap",
+        run,
+        view,
         fitted(figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])),
         data=pd.DataFrame(
             {"N": sizes, "fresh prompts": fresh.mean(0), "its own prompts": own.mean(0)}
         ),
+        ringed=bool(rings),
     )
 
 
@@ -86,16 +75,14 @@ def own(run: Run, view: View) -> Panel:
         (f"{size}", points, _kind(sizes.index(size)), None)
         for size, points in _printed(run).items()
     ]
-    ends = log_from_least(run["evaluated/train"])[..., -1].mean(0)  # [N]
-    return Panel(
-        f"Own prompts reach {written(float(ends[0]), 1)} at {sizes[0]}, "
-        f"{written(float(ends[-1]), 1)} at {sizes[-1]}",
-        "Each line is a method learned from N prompts, on these very prompts; CGD is on the "
-        "fewest. A line far below CGD looks like a better method. Before you believe it, look at "
-        "the same methods on fresh prompts, and at the band: much depends on which prompts they "
-        "are." + _beyond(series, rings),
+    return WORDS.panel(
+        "own",
+        run,
+        view,
         fitted(_against_steps(run, series).add_traces(_unnamed(printed(rings)))),
         data=_table(run, "evaluated/train"),
+        ringed=bool(rings),
+        below=_below(series, rings),
     )
 
 
@@ -103,25 +90,19 @@ def fresh(run: Run, view: View) -> Panel:
     """Draw the same methods on fresh prompts, and one learned from infinitely many."""
     endless = Curve("∞", _steps(run), log_from_least(run["endless/loss"]), "floor")
     cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
-    few = float(log_from_least(run["evaluated/loss"][:, 0, -1]).mean())
-    best = float(log_from_least(run["endless/loss"][:, -1]).mean())
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     series = [*_by_size(run, "evaluated/loss"), endless, cg]
     figure = _against_steps(run, series, PRINTED_CGD if rings else (0.0,))
     for trace in figure.data:  # the panel beside names the others
         if trace.get("name") != endless.name:
             trace.update(showlegend=False)
-    return Panel(
-        f"Fresh prompts reach {written(few, 1)} at {run['size/prompts'][0]}, {written(best, 1)} "
-        "at ∞",
-        f"The same methods on {PROMPTS:,} prompts that no method has seen. “Zero” is predicting "
-        "zero; a line may go on beyond the axis. A method that has learned its prompts by heart "
-        "lies high, at times above the line of predicting zero. With enough prompts it comes to "
-        "the dotted line, the best that its coefficients can do."
-        + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
-        * bool(rings),
+    return WORDS.panel(
+        "fresh",
+        run,
+        view,
         fitted(figure.add_traces(_unnamed(printed(rings)))),
         data=_table(run, "evaluated/loss"),
+        ringed=bool(rings),
     )
 
 
@@ -146,31 +127,20 @@ def against_cg(run: Run, view: View) -> Panel:
         y_range=(lowest, top),
     )
     below = [f"{size:g}" for size, mean in zip(sizes, own.mean(0), strict=True) if mean < lowest]
-    beyond = f" Below the axis: its own prompts at N = {', '.join(below)}." if below else ""
-    return Panel(
-        _lead_title(sizes, own, fresh),
-        f"The error with {run.config.layers} steps or layers against conjugate gradient's on the "
-        "very same prompts; below the line the learned method is ahead. Conjugate gradient works "
-        "out its steps on each prompt anew and is not trained. A method that learns its few "
-        "prompts by heart is ahead on them alone." + beyond,
+    own_ahead = sizes[_surely_below(own)]
+    fresh_ahead = sizes[_surely_below(fresh)]
+    return WORDS.panel(
+        "against_cg",
+        run,
+        view,
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame({"N": sizes, "fresh": fresh.mean(0), "own": own.mean(0)}),
+        ahead=2 if len(own_ahead) == len(sizes) else int(len(own_ahead) > 0),
+        last_ahead=int(max(own_ahead, default=0)),
+        fresh_ahead=len(fresh_ahead) > 0,
+        first_ahead=int(min(fresh_ahead, default=0)),
+        below=", ".join(below),
     )
-
-
-def _lead_title(sizes: np.ndarray, own: np.ndarray, fresh: np.ndarray) -> str:
-    """Return up to which N the method is ahead on its own prompts, and where on fresh ones: by two
-    standard errors of the seeds' mean."""
-    ahead = sizes[_surely_below(own)]
-    if len(ahead) == len(sizes):
-        kept = "Ahead of CGD on its own prompts at every N"
-    elif len(ahead):
-        kept = f"Ahead of CGD on its own prompts up to N = {ahead[-1]:g}"
-    else:
-        kept = "Never ahead of CGD on its own prompts"
-    fresh_ahead = sizes[_surely_below(fresh)]
-    where = f"from {fresh_ahead[0]:g} on" if len(fresh_ahead) else "at no N"
-    return f"{kept}, on fresh ones {where}"
 
 
 def _surely_below(gaps: np.ndarray) -> np.ndarray:
@@ -195,27 +165,19 @@ def risk(run: Run, view: View) -> Panel:
     figure = figures.curves(
         series, "prompts learned from, N", "excess risk", log_x=True, log_y=True
     )
-    return Panel(
-        _risk_title(run, depth),
-        "The excess: how much larger a method's error is on fresh prompts than that of one "
-        "learned from infinitely many. Theorem 5.1 says that it vanishes for a bounded loss, and "
-        "names no rate. Uniform convergence, which the paper's proof cites, usually gives a bound "
-        f"that falls like 1/√N, as the dotted line. {BOUNDED[run.config.prompts]} A method that "
-        "learns nothing general stays level.",
+    return WORDS.panel(
+        "risk",
+        run,
+        view,
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame(
             {"prompts": sizes, "of the mean": mean.mean(0), "of the median": median.mean(0)}
         ),
-    )
-
-
-def _risk_title(run: Run, depth: int) -> str:
-    if len(run["size/prompts"]) < 2:
-        return "One number of prompts cannot show a fall"
-    of_mean, of_median = (written(power(run, depth, of), 1) for of in ("loss", "median"))
-    return (
-        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {of_mean}, that of "
-        f"the median {of_median}"
+        several=len(sizes) > 1,
+        depth=depth,
+        power_of_mean=power(run, depth, "loss"),
+        power_of_median=power(run, depth, "median"),
+        bounded=run.config.prompts == "spheres",
     )
 
 
@@ -234,13 +196,13 @@ def training(run: Run, view: View) -> Panel:
     )
     mean = figures.mean_of(loss)
     least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0
-    return Panel(
-        f"On fresh prompts the method from the fewest prompts is best at step {least}",
-        "The loss on fresh prompts as the method learns from its few. Where it falls, the method "
-        "learns the task. Where it rises, it learns its own prompts by heart. Without learning it "
-        "would stay level.",
+    return WORDS.panel(
+        "training",
+        run,
+        view,
         figure,
         data=pd.DataFrame({"step": steps, "loss": mean}),
+        best_step=least,
     )
 
 
@@ -280,15 +242,11 @@ def _by_size(run: Run, name: str) -> list[Curve]:
     ]
 
 
-def _beyond(series: list[Curve], rings: list[tuple[str, tuple[float, ...], str, None]]) -> str:
-    """Return what is said of rings, and of those that lie below the picture."""
-    if not rings:
-        return ""
-    lowest = min(float(np.nanmin(each.mean())) for each in series) - 0.5
-    below = []
-    for _, values, *_ in rings:
-        below += [written(value, 1) for value in values if value < lowest]
-    return RINGS + f" Below the axis: {', '.join(below)}." * bool(below)
+def _below(series: list[Curve], rings: list[tuple[str, tuple[float, ...], str, None]]) -> str:
+    """Return the values of rings that lie below the picture."""
+    lowest = min(float(np.nanmin(curve.mean())) for curve in series) - 0.5
+    values = [value for _, points, *_ in rings for value in points]
+    return ", ".join(written(value, 1) for value in values if value < lowest)
 
 
 def _kind(index: int) -> str:

@@ -1,73 +1,31 @@
-"""A layer of linear attention can take one step of gradient descent on the examples in its prompt.
-A Memformer also keeps what earlier layers found, in a register, and may use it again. So it can
-learn momentum, or any other method that adds up past gradients. The numbers that it learns are the
-same for every prompt.
-
-One model is trained for each depth. Beside it you see the classical methods and the floor: the
-least error that steps can reach whose lengths and one matrix are the same for all prompts. The
-trained model can be decoded: the method that it has learned is a triangle of numbers.
-"""
+"""Learned first-order methods: what linear attention with memory learns to compute."""
 
 from collections.abc import Callable
 
-from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.memformers.methods import (
     claims,
     covariate_spectra,
-    further_claims,
-    label_noise,
-    printed_curves,
+    decode,
+    products,
     protocols,
 )
-from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
+from icl_core.papers.memformers.methods.claims.atlas import ATLAS
+from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
 from icl_core.papers.memformers.methods.draw import (
-    as_printed,
     depth,
-    explanations,
-    operations,
-    optimiser,
-    overfit,
+    one_prompt,
     rates,
     stage,
-    token_weights,
-    trajectory,
+    tables,
 )
-from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
-from icl_core.papers.memformers.methods.draw.protocols import protocols_panel
-from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
-from icl_core.papers.memformers.methods.story import STORY
 from icl_core.papers.memformers.methods.train import completed, compute, count
-from icl_core.papers.memformers.shared.captions import above, compared
+from icl_core.papers.memformers.methods.words import WORDS, headline
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
-from icl_core.papers.memformers.shared.draw.losses import floor_of
-from icl_core.papers.memformers.shared.load_run import end
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.variants import VARIANTS
-
-
-def headline(run: Run, view: View) -> str:
-    """Return what you see: the deepest model's error at the step shown, beside conjugate gradient's
-    and, once training has begun, its floor."""
-    config = run.config
-    step = run.step(view)
-    now = stage.now(run, view)
-    over_cg, over_pcg, over_floor = (
-        now - end(run, f"baseline/{name}") for name in ("cg", "pcg", floor_of(config)[0])
-    )
-    start = f"Step {step:,}: error" if step else "Before training the error is"
-    if config.n < config.d:
-        return (
-            f"{start} {above(over_floor)} the floor. The prompt is underdetermined: {config.n} "
-            f"examples for {config.d} unknowns."
-        )
-    if not step:  # what can be reached is asked before it is shown
-        return f"{start} {compared(over_cg)} that of conjugate gradient (CGD)."
-    informed = f"{above(over_pcg)} CGD given Σ⁻¹"
-    if VARIANTS[config.variant].moves_covariates:
-        return f"{start} {compared(over_cg)} CGD's, and {informed}."
-    return f"{start} {compared(over_cg)} CGD's, {informed}, {above(over_floor)} the floor."
 
 
 def cost(config: Config) -> float:
@@ -92,9 +50,9 @@ def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
     }
     if KNOWS(config):
         opens["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
-    if optimiser.applies(config):
+    if decode.applies(config):
         opens["memory"] = ("learned", {}, None)
-    if token_weights.applies(config):
+    if tables.has_tokens(config):
         opens["memory"] = ("tokens", {}, None)
     return opens
 
@@ -117,40 +75,32 @@ CURVES = "All curves"
 
 EXPERIMENT = Experiment(
     name="methods",
-    title="Learned first-order methods",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
-    claims=(
-        *claims.ALL,
-        *further_claims.ALL,
-        *printed_curves.CLAIMS,
-        *protocols.CLAIMS,
-        *label_noise.CLAIMS,
-        *CLAIMS,
-    ),
-    metrics=measure,
+    claims=claims.ALL,
+    metrics=claims.measure,
     drawings=(
-        Drawing("by_depth", stage.depth, seeds=MEAN_OF_SEEDS),
+        Drawing("by_depth", stage.by_depth, seeds=MEAN_OF_SEEDS),
         Drawing(
             "batch", stage.batch, moving=False, applies=stage.keeps_its_batch, seeds=MEAN_OF_SEEDS
         ),
-        Drawing("path", stage.path, PLANE),
+        Drawing("path", one_prompt.path, PLANE),
         Drawing(
             "learned",
-            stage.learned,
+            tables.learned,
             MODEL,
-            applies=optimiser.applies,
-            explanations=explanations.learned,
+            applies=decode.applies,
+            explanations=tables.explained,
         ),
         Drawing(
-            "preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies
+            "preconditioned", tables.preconditioned, MODEL, moving=False, applies=decode.applies
         ),
-        Drawing("tokens", token_weights.panel, MODEL, wide=True, applies=token_weights.applies),
+        Drawing("tokens", tables.tokens, MODEL, wide=True, applies=tables.has_tokens),
         Drawing(
             "protocols",
-            protocols_panel,
+            stage.by_protocol,
             (),
             moving=False,
             applies=protocols.applies,
@@ -162,31 +112,31 @@ EXPERIMENT = Experiment(
         ),
         Drawing(
             "as_printed",
-            as_printed.as_printed_panel,
+            depth.as_printed_panel,
             (),
             METHODS,
             moving=False,
-            applies=as_printed.applies,
+            applies=depth.is_printed,
         ),
-        Drawing("overfit", overfit.overfit_panel, (), METHODS, moving=False),
+        Drawing("overfit", depth.overfit_panel, (), METHODS, moving=False),
         Drawing(
             "products",
-            operations.by_products,
+            depth.by_products,
             (),
             METHODS,
             moving=False,
-            applies=operations.applies,
+            applies=products.applies,
         ),
         Drawing("rates", rates.panel, (), METHODS, moving=False),
         Drawing(
             "optimiser",
-            optimiser.optimiser_panel,
+            tables.optimiser_panel,
             ("unit", *MODEL),
             BESIDE,
             wide=True,
-            applies=optimiser.applies,
+            applies=decode.applies,
         ),
-        Drawing("trajectory", trajectory.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
+        Drawing("trajectory", one_prompt.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
         Drawing("forms", two_forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
         Drawing(
             "whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS
@@ -213,7 +163,6 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     goes_on=goes_on,
-    story=STORY,
     preview=completed,
     diagram=lambda config: model_diagram(config, _opens(config)),
     atlas=ATLAS,

@@ -7,8 +7,27 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from torch import Tensor
 
-from icl_core.papers.memformers.shared import variants
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.contract.experiment import Run
+from icl_core.papers.memformers.shared import known_methods, variants
+from icl_core.papers.memformers.shared.load_run import constructed, parameters_at, root_of, tuned
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+
+BUILT = "constructed"
+CGD = "CGD"
+PRE = "CGD with Σ⁻¹"
+Tables = dict[str, np.ndarray]
+
+
+def applies(config: Any) -> bool:
+    """Return whether the model is a table of numbers on past gradients: not with a Γ per token, nor
+    where covariates move."""
+    return VARIANTS[config.variant].has_one_w
+
+
+def learned_in(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
+    """Return `learned` of a run's trained model of that depth, at a snapshot."""
+    parameters = parameters_at(run, seed, depth, snapshot)
+    return learned(parameters, run.config, root_of(run, seed))
 
 
 def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarray, float]:
@@ -25,6 +44,27 @@ def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarr
         return table.numpy(), 1.0
     share = d * table.square().sum() / W.square().sum().clamp(min=1e-300)
     return table.numpy(), float(share)
+
+
+def references(run: Run, depth: int) -> Tables:
+    """Return the tables [depth, depth] of the methods that need no training, in shares of Σ⁻¹ ∇R,
+    with the best settings for this depth."""
+    # A step η in the original coordinates is η Σ in whitened ones.
+    unit = float(run["frozen/eigenvalues"].mean())
+    return {
+        BUILT: np.diag(built(run, depth)),
+        PRE: run["reference/pcg"][:depth, :depth].astype(float),
+        CGD: unit * run["reference/cg"][:depth, :depth],
+        "gradient descent": unit * known_methods.gradient_descent(depth, *tuned(run, "gd", depth)),
+        "momentum, tuned": unit * known_methods.momentum(depth, *tuned(run, "momentum", depth)),
+        "Nesterov, tuned": unit * known_methods.nesterov(depth, *tuned(run, "nesterov", depth)),
+    }
+
+
+def built(run: Run, depth: int) -> np.ndarray:
+    """Return the constructed transformer's steps in shares of Σ⁻¹ ∇R, [depth]."""
+    steps, is_white = constructed(run, depth)
+    return steps if is_white else steps * float(run["frozen/eigenvalues"].mean())
 
 
 def memory(table: np.ndarray) -> float:

@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.contract.experiment import Claim, Metric, Run, names
-from icl_core.papers.memformers.methods.claims import AUTHORS
+from icl_core.contract.experiment import Run, names
+from icl_core.papers.memformers.methods.authors_settings import CLIP
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.train import by_depth
 from icl_core.training.phases import Made
 
-CLIP = 0.01  # Section 3.3
 MEASURES = ("loss", "train")
 LINEAR = {"variant": "linear", "heads": 1, "beside": "none"}  # the model without memory
 DEPTHS = slice(1, 4)  # two to four layers: of one layer there is no memory
@@ -42,35 +41,6 @@ CLIPPED = Protocol("kept-clipped", "one batch, clipped", {"batches": "common", "
 RESAMPLED = Protocol("resampled", "new batches, not clipped", {"batches": "resampled", "clip": 0.0})
 TEXT = Protocol("text", "new batches, clipped (the text)", {"batches": "resampled", "clip": CLIP})
 PROTOCOLS = (KEPT, CLIPPED, RESAMPLED, TEXT)
-
-# the text names batch size, resampling and clipping; all else is as in the notebooks
-AS_TEXT: dict[str, Any] = {**AUTHORS, **TEXT.changes, "variant": "cgd", "beside": "protocols"}
-SETTING = {**AS_TEXT, "preconditioner": "full", "heads": 1}
-
-GAINS_AS_TEXT = Claim(
-    id="memory-as-the-text-trains",
-    label="Memformer minus linear, the text's protocol",
-    kind="paper",
-    text="Trained as Section 3.3 says, on batches drawn anew every 100 steps and with gradients "
-    "clipped at 0.01, a model with memory ends at a lower log-loss than one without, in the mean "
-    "over two to four layers; by 0.02 or more.",
-    source="Section 3.3",
-    quote="In practice, these parameters further improve performance",
-    at=SETTING,
-    at_most=-0.02,
-)
-CLIPPING_DECIDES = Claim(
-    id="clipping-decides-the-gap",
-    label="gain by memory that clipping takes away",
-    kind="ours",
-    text="What memory gains in Figure 2 hangs on one line, the clipping of gradients, which the "
-    "paper's text has and its notebooks lack: with it the gain is smaller by 0.3 or more in "
-    "log-loss, whether batches are kept or not.",
-    source="Section 3.3 against the authors' code",
-    at=SETTING,
-    at_least=0.3,
-)
-CLAIMS = (GAINS_AS_TEXT, CLIPPING_DECIDES)
 
 
 def applies(config: Any) -> bool:
@@ -126,24 +96,6 @@ def gaps(run: Run, protocol: str) -> np.ndarray:
     return own - other
 
 
-def measure(run: Run) -> list[Metric]:
-    """Return what memory gains at the text's protocol, and what clipping changes of that gain."""
-    if not applies(run.config) or run.config.layers < DEPTHS.stop:
-        return []
-    gain = {protocol.id: gaps(run, protocol.id)[:, DEPTHS].mean(1) for protocol in PROTOCOLS}
-    taken = [gain[CLIPPED.id] - gain[KEPT.id], gain[TEXT.id] - gain[RESAMPLED.id]]  # [seeds] each
-    less = taken[int(np.argmin([each.mean() for each in taken]))]
-    return [
-        Metric.over_seeds(GAINS_AS_TEXT, gain[TEXT.id], reason=_by_protocol(gain)),
-        Metric.over_seeds(CLIPPING_DECIDES, less),
-    ]
-
-
-def _by_protocol(gain: Mapping[str, np.ndarray]) -> str:
-    """Return the gain under each protocol, in words."""
-    means = (f"{protocol.label} {_signed(gain[protocol.id].mean())}" for protocol in PROTOCOLS)
-    return f"By protocol: {'; '.join(means)}."
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+def gain(run: Run, protocol: str) -> np.ndarray:
+    """Return the mean of `gaps` over two to four layers, [seeds]: below zero, memory helps."""
+    return gaps(run, protocol)[:, DEPTHS].mean(1)

@@ -6,8 +6,11 @@ from dataclasses import replace
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.contract.seeds import ROWS
-from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
-from icl_core.papers.memformers.methods.protocols import AS_TEXT as TEXT_PROTOCOL
+from icl_core.papers.memformers.methods.authors_settings import (
+    AS_TEXT,
+    AUTHORS_TRAINING,
+    FEW_PROMPTS,
+)
 from icl_core.papers.memformers.shared.settings import (
     MODEL,
     READINGS,
@@ -253,7 +256,7 @@ ROWS = (
     (
         "as the text says",
         "As the text says, not the notebooks",
-        Config(**{**TEXT_PROTOCOL, "seeds": 1}),
+        Config(**{**AS_TEXT, "seeds": 1}),
         "The text draws new batches and clips gradients; the notebooks do neither, and memory is "
         "ahead there. Which of the two takes its lead away?",
         "Paper's setting",

@@ -12,8 +12,9 @@ from icl_core.figures.map_grid import AXIS, BAR, TITLE, diverging, subplots
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import axis, colour, layout, legend
 from icl_core.papers.birth.data.arrivals import by_case, by_position, correlation, of, unevenness
-from icl_core.papers.birth.data.draw.style import kind, short
 from icl_core.papers.birth.data.settings import View
+from icl_core.papers.birth.data.style import kind, short, signed
+from icl_core.papers.birth.data.words import WORDS
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 
 HELD = {  # what rows and columns are, as on the other pages
@@ -59,34 +60,26 @@ def maps(run: Run, view: View) -> Panel:
     ):
         labels = (characters, characters) if name != "W_K1" else _places(len(matrix))
         add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
-    return Panel(
-        f"{short(view.data_shown)}: "
-        + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in ratios),
-        "All readings of the three matrices in the first seed, divided by their noise, the "
-        "standard deviation of those off the diagonal. A row is a query (W_K¹, W_K²) or an output "
-        "(W_O²). The diagonal is what should be stored; a pair that never was leaves a gap in it. "
-        "Without learning there would be no diagonal.",
+    K1, K2, O2 = (run[f"diagonal/{name}"][:, index] for name in HELD)  # (seeds, pairs) each
+    early, late = (float(values.mean()) for values in by_position(K1, run.config.T))
+    capital, lower = (float(values.mean()) for values in by_case(K2, run.names("characters")))
+    return WORDS.panel(
+        "maps",
+        run,
+        view,
         figure,
+        data_shown=short(view.data_shown),
+        early_stored=early > 0,
+        late_of_early=max(0.0, late) / early if early > 0 else 0.0,
+        lowercase_stored=lower > 0,
+        capitals_of_lowercase=max(0.0, capital) / lower if lower > 0 else 0.0,
+        unevenness=float(unevenness(O2).mean()),
     )
 
 
 def _places(count: int) -> tuple[list[str], list[str]]:
     places = [str(position) for position in range(1, count + 2)]
     return places[1:], places[:-1]
-
-
-def _said(run: Run, name: str, index: int) -> str:
-    """Return how uneven the diagonal is, over all seeds."""
-    diagonal = run[f"diagonal/{name}"][:, index]
-    if name == "W_K1":
-        early, late = (float(each.mean()) for each in by_position(diagonal, run.config.T))
-        return f"late {max(0.0, late) / early:.0%} of early" if early > 0 else "nothing yet"
-    if name == "W_K2":
-        capital, lower = (float(each.mean()) for each in by_case(diagonal, run.names("characters")))
-        return (
-            f"capitals {max(0.0, capital) / lower:.0%} of lowercase" if lower > 0 else "nothing yet"
-        )
-    return f"pairs differ by {float(unevenness(diagonal).mean()):.0%}"
 
 
 def positions(run: Run, view: View) -> Panel:
@@ -104,23 +97,15 @@ def positions(run: Run, view: View) -> Panel:
     ]
     late = {name: by_position(of(run, "diagonal/W_K1", name), T) for name in run.names("data")}
     most = max(late, key=lambda name: float((late[name][1] / late[name][0]).mean()))
-    return Panel(
-        f"W_K¹ reaches furthest with {short(most)}",
-        "The stored reading of each position, as a multiple of the noise: the standard deviation "
-        "of all other readings. Smoothed over five positions. Early positions are strong, because "
-        "a trigger first occurs early. If all positions were stored alike, the lines would be "
-        "level; at 1 a pair does not stand out from the noise.",
-        figures.curves(
-            series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340
-        ),
-        data=pd.DataFrame(
-            {"position": x} | {each.name: np.round(each.mean(), 3) for each in series}
-        ),
+    figure = figures.curves(
+        series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340
     )
+    data = pd.DataFrame({"position": x} | {line.name: np.round(line.mean(), 3) for line in series})
+    return WORDS.panel("positions", run, view, figure, data=data, furthest=short(most))
 
 
 def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
-    """Means over neighbouring positions, fewer at the ends; [seeds, positions]."""
+    """Return means over neighbouring positions, fewer at the ends; [seeds, positions]."""
     count = rows.shape[-1]
     ends = [(max(0, at - over // 2), min(count, at + over // 2 + 1)) for at in range(count)]
     return np.stack([rows[..., low:high].mean(-1) for low, high in ends], -1)
@@ -132,30 +117,24 @@ def frequencies(run: Run, view: View) -> Panel:
     often = run["task/often"]
     characters = visible_characters(run.names("characters"))
     figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
-    columns = {}
+    strengths = {}
     for name in ("W_K2", "W_O2"):
-        strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(
-            0
-        )
-        columns[NAMES[name]] = np.round(strength, 2)
-        figure.add_traces(_letters(name, often, strength, characters))
+        ratio = run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]
+        strengths[name] = ratio.mean(0)  # (characters,)
+        figure.add_traces(_letters(name, often, strengths[name], characters))
     figure.update_xaxes(
         axis("frequency of the character (log scale)", **axis_range(_around(often), True))
     )
     figure.update_yaxes(axis("times the noise"))
-    ranks = {name: correlation(often, values) for name, values in columns.items()}
-    correlations = ", ".join(
-        f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items()
-    )
-    return Panel(
-        f"Rank correlation with frequency: {correlations}",
-        "Each character stands at how often it occurs and how strongly it is stored, as a "
-        "multiple of the noise. W_K² (green) can only store what it has met as a trigger, so "
-        "frequent characters are strong. W_O² (pink) meets all outputs alike if they are uniform, "
-        "but it learns beside W_F, which favours frequent ones. If frequency did not matter, both "
-        "clouds would be level.",
+    columns = {NAMES[name]: np.round(values, 2) for name, values in strengths.items()}
+    return WORDS.panel(
+        "frequencies",
+        run,
+        view,
         figure,
         data=pd.DataFrame({"character": characters, "frequency": np.round(often, 5)} | columns),
+        W_K2=signed(correlation(often, columns[NAMES["W_K2"]]), 2),
+        W_O2=signed(correlation(often, columns[NAMES["W_O2"]]), 2),
     )
 
 

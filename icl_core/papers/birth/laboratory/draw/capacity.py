@@ -10,6 +10,7 @@ from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import axis
 from icl_core.papers.birth.laboratory.load_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
+from icl_core.papers.birth.laboratory.words import WORDS
 from icl_core.papers.birth.shared.expected_recall import first_order
 from icl_core.statistics.over_seeds import standard_error
 
@@ -30,20 +31,18 @@ def capacity_panel(run: Run, view: View) -> Panel:
         series.append(Curve(f"formula, d = {width}", pairs, run["theory/equal"][index], "floor"))
     figure = _over_pairs(series, pairs, figures.SEAT, view.pairs)
     _dots_over_lines(figure)
-    shares = at(run, "capacity/equal", width=view.width, capacity=view.pairs)  # [seeds]
+    error = standard_error(at(run, "capacity/equal", width=view.width, capacity=view.pairs))
     row = place(run, "width", view.width)
     column = place(run, "capacity", view.pairs)
-    by_formula = float(run["theory/equal"][row, column])
-    return Panel(
-        f"Of {view.pairs:,} pairs {_share(shares)} are recalled (formula: {by_formula:.0%})",
-        "The share of stored pairs whose own output is the nearest to W u, among the outputs of "
-        "all pairs. Dots are simulations, with their spread over seeds (± is one standard "
-        "error); dotted lines a formula with nothing fitted. Every other pair adds a little "
-        f"noise to each reading, at d = {view.width} a variance of "
-        f"{first_order(view.width, view.pairs):.2g} beside an answer of 1. Without that noise "
-        "the curves would stay at 1.",
+    return WORDS.panel(
+        "capacity",
+        run,
+        view,
         figures.seated(figure, figures.WIDE),
         data=_table(run, "equal"),
+        spread=100 * error if error and error >= 0.005 else 0.0,  # 0: would not show in percent
+        by_formula=float(run["theory/equal"][row, column]),
+        variance=first_order(view.width, view.pairs),
     )
 
 
@@ -71,12 +70,6 @@ def _dots_over_lines(figure: Figure) -> None:
             trace.update(mode="markers", marker={"size": 9, "color": trace["line"]["color"]})
 
 
-def _share(shares: np.ndarray) -> str:
-    """Return the mean of [seeds] in words, with its standard error if that shows in percent."""
-    error = standard_error(shares)
-    return f"{shares.mean():.0%}" + (f" ± {100 * error:.0f}" if error and error >= 0.005 else "")
-
-
 def _table(run: Run, name: str) -> pd.DataFrame:
     columns = {}
     for index, width in enumerate(run["axis/width"]):
@@ -95,20 +88,18 @@ def zipf(run: Run, view: View) -> Panel:
         series.append(Curve(f"formula, {label}", pairs, run[f"theory/{name}"][index], "floor"))
     figure = _over_pairs(series, pairs, 380, view.pairs)
     _dots_over_lines(figure)
-    of_pairs, asked = (
+    of_pairs, as_asked = (
         at(run, f"capacity/{name}", width=view.width, capacity=view.pairs).mean()
         for name in ("zipf", "asked")
     )
-    return Panel(
-        f"Stored by frequency, {of_pairs:.0%} of {view.pairs:,} pairs are recalled, and "
-        f"{asked:.0%} of what is asked",
-        "One gradient step stores a pair as strongly as it is frequent. The frequency of rank r "
-        f"is 1/r to the power {run.config.exponent:g}. Rare pairs drown in the cross-talk of "
-        "frequent ones, so that fewer pairs are recalled than if all were equally strong; but the "
-        "frequent ones are asked for more often. If strength did not matter, the three curves "
-        "would be one.",
+    return WORDS.panel(
+        "zipf",
+        run,
+        view,
         figure,
         data=_table(run, "zipf"),
+        of_pairs=of_pairs,
+        as_asked=as_asked,
     )
 
 
@@ -124,15 +115,13 @@ def half(run: Run, view: View) -> Panel:
     ]
     figure = figures.curves(series, "width d", "pairs", log_x=True, log_y=True)
     figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
-    mean = halves(run)[place(run, "width", view.width)]
-    entries = view.width**2 / mean
-    return Panel(
-        f"d = {view.width}: half of {mean:.0f} pairs are recalled, {entries:.0f} entries of W per "
-        "pair",
-        "The number of pairs at which recall falls through one half. A matrix stores more pairs "
-        "than it has dimensions, since a pair only has to be louder than the others, not free of "
-        "them. If every pair needed a dimension of its own, the blue line would lie on the dashed "
-        "one.",
+    count = halves(run)[place(run, "width", view.width)]
+    return WORDS.panel(
+        "half",
+        run,
+        view,
         figure.update_yaxes(axis("pairs (log scale)") | figure.layout["yaxis"]),
         data=pd.DataFrame({"d": widths, "pairs at half recall": halves(run)}).round(1),
+        count=count,
+        entries=view.width**2 / count,
     )

@@ -10,6 +10,7 @@ from icl_core.figures import Curve
 from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.laboratory.load_run import at
 from icl_core.papers.birth.laboratory.settings import View
+from icl_core.papers.birth.laboratory.words import WORDS
 from icl_core.papers.birth.shared.draw import GREY
 
 NAMES = {
@@ -49,19 +50,15 @@ def near(run: Run, view: View) -> Panel:
     figure.update_xaxes(axis("inner product", range=[-1, 1.5], showgrid=False))
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
-    return Panel(
-        f"At d = {d} vectors are {_nearly(within)} orthogonal",
-        "Inner products of two random vectors, of a vector with itself, and with its own "
-        f"remapping W₀u. Of those of two vectors 95% lie within ±{within:.2f}. Larger "
-        "d draws them together around 0, as the dotted N(0, 1/d). If a remapping kept a vector's "
-        "direction, the orange line would stand at 1.",
+    return WORDS.panel(
+        "near",
+        run,
+        view,
         figures.seated(figure),
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
+        within=within,
+        nearness=0 if within > 0.4 else 1 if within > 0.2 else 2,
     )
-
-
-def _nearly(within: float) -> str:
-    return "hardly" if within > 0.4 else "roughly" if within > 0.2 else "nearly"
 
 
 def spread(run: Run, view: View) -> Panel:
@@ -74,16 +71,8 @@ def spread(run: Run, view: View) -> Panel:
         series.append(Curve(label, widths, run[f"near/{name}"], kind, markers=True))
     figure = figures.curves(series, "width d", "root mean square", log_x=True, log_y=True)
     figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
-    root = float(np.mean(at(run, "near/independent", near=view.width)))
-    return Panel(
-        f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is "
-        f"{view.width**-0.5:.3f}",
-        "Four times as many dimensions halve a typical inner product. Remapped vectors lie on the "
-        "same line: a random matrix makes vectors that are as good as new. Without any randomness "
-        "to average over the lines would be level.",
-        figure,
-        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5),
-    )
+    data = pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5)
+    return WORDS.panel("spread", run, view, figure, data=data)
 
 
 def norms(run: Run, view: View) -> Panel:
@@ -103,11 +92,5 @@ def norms(run: Run, view: View) -> Panel:
     )
     figure.update_xaxes(tickvals=widths, ticktext=[str(width) for width in widths])
     remapped = float(np.mean(at(run, "near/norm_remapped", near=view.width)))
-    return Panel(
-        f"At d = {view.width} a remapped vector has length {remapped:.2f}",
-        "Entries of variance 1/d make vectors of about length 1, and a random matrix with such "
-        "entries keeps lengths. If it stretched them, a memory of remapped vectors would need "
-        "another scale at each layer.",
-        figure,
-        data=pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5),
-    )
+    data = pd.DataFrame({"d": widths} | {curve.name: curve.mean() for curve in series}).round(5)
+    return WORDS.panel("norms", run, view, figure, data=data, remapped=remapped)

@@ -7,12 +7,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, mean_of, number_text
+from icl_core.figures import Curve, mean_of
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, layout, legend
 from icl_core.papers.birth.laboratory import learned_memory
-from icl_core.papers.birth.laboratory.load_run import waiting
 from icl_core.papers.birth.laboratory.settings import View
+from icl_core.papers.birth.laboratory.words import WORDS
 
 
 def strengths(run: Run, view: View) -> Panel:
@@ -61,17 +61,8 @@ def strengths(run: Run, view: View) -> Panel:
         axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
     )
     figure.update_yaxes(axis("strength", range=[-0.06 * top, top]))
-    when = f"At step {step}" if step else "Before training"
-    first = ", frequent first" if 0 < right.sum() < len(right) else ""
-    return Panel(
-        f"{when}, {int(right.sum())} of {len(right)} pairs are recalled{first}",
-        "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a pair: "
-        "its strength αᵢᵢ in W. If every step were like the first, η p (1 − 1/N), the dots would "
-        "stay on the dotted line. A learned pair stops growing, and the rare ones follow. The "
-        "vermilion line has orthonormal vectors: what differs from it is cross-talk.",
-        figures.seated(figure),
-        data=pd.DataFrame({"frequency": often, "strength": strength, "recalled": right}).round(4),
-    )
+    data = pd.DataFrame({"frequency": often, "strength": strength, "recalled": right})
+    return WORDS.panel("strengths", run, view, figures.seated(figure), data=data.round(4))
 
 
 def recall(run: Run, view: View) -> Panel:
@@ -82,16 +73,11 @@ def recall(run: Run, view: View) -> Panel:
         Curve("as asked, by frequency", steps, run["curve/asked"], "layer 3"),
         Curve("of all pairs", steps, run["curve/recall"], "trained"),
     ]
-    asked, of_pairs = (float(np.interp(at, steps, curve.mean())) for curve in series)
-    return Panel(
-        f"Step {at}: {of_pairs:.0%} of the pairs, {asked:.0%} of what is asked",
-        "The frequent pairs are learned in the first steps, and they are most of what is asked "
-        "for. The long way after that is for the rare ones. If all pairs were learned alike, the "
-        "curves would be one.",
-        figures.curves(series, "training step", "recall", y_range=(0, 1.04), at=at),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
-            4
-        ),
+    as_asked, of_pairs = (float(np.interp(at, steps, curve.mean())) for curve in series)
+    data = pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series})
+    figure = figures.curves(series, "training step", "recall", y_range=(0, 1.04), at=at)
+    return WORDS.panel(
+        "recall", run, view, figure, data=data.round(4), of_pairs=of_pairs, as_asked=as_asked
     )
 
 
@@ -117,16 +103,8 @@ def first(run: Run, view: View) -> Panel:
         axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True))
     )
     figure.update_yaxes(axis("step (log scale)", **axis_range(ends, True)))
-    later = 2.0 ** -float(np.nanmean(waiting(run)))
-    return Panel(
-        f"A pair half as frequent is learned {number_text(later, 1)} times as late",
-        "The step from which on a pair's own output gets a probability of one half or more, pairs "
-        "of all seeds. What counts is how often a pair has come up: frequency times steps. If "
-        "frequency did not matter, the dots would lie level; without cross-talk they would lie on "
-        "the line.",
-        figure,
-        data=pd.DataFrame({"frequency": often, "step": mean_of(steps)}).round(5),
-    )
+    data = pd.DataFrame({"frequency": often, "step": mean_of(steps)}).round(5)
+    return WORDS.panel("first", run, view, figure, data=data)
 
 
 def evened(run: Run, view: View) -> Panel:
@@ -137,20 +115,10 @@ def evened(run: Run, view: View) -> Panel:
         Curve("without", steps, run["curve/ratio_plain"], "trained"),
         Curve("with layer norm", steps, run["curve/ratio_norm"], "layer 2"),
     ]
-    plain, norm = (float(curve.mean()[-1]) for curve in series)
     top = float(np.nanmax([np.nanmax(curve.mean()[len(steps) // 40 :]) for curve in series]))
     lines = [("all alike", 1.0, "floor")]
-    return Panel(
-        f"Frequent pairs are {plain:.1f} times as strong as rare ones, with layer norm {norm:.1f} "
-        "times",
-        "The mean reading vᵀWu of the most frequent quarter of the pairs over that of the rarest, "
-        "learned from the same random W. Layer norm takes out of the gradient what would only "
-        "lengthen an answer that is right already, so the rare pairs catch up. If it did not, the "
-        "two curves would be one.",
-        figures.curves(
-            series, "training step", "frequent / rare", lines=lines, y_range=(0, 1.05 * top)
-        ),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}).round(
-            4
-        ),
+    data = pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series})
+    figure = figures.curves(
+        series, "training step", "frequent / rare", lines=lines, y_range=(0, 1.05 * top)
     )
+    return WORDS.panel("evened", run, view, figure, data=data.round(4))

@@ -1,6 +1,6 @@
-"""The same pairs in other forms: factors, heads, layer norm, an MLP."""
+"""The same pairs in other forms: factors, heads, layer norm, an MLP; and one concrete memory of
+each form, with what it answers when it is asked for its pairs."""
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -8,16 +8,21 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
+from icl_core.contract.seeds import setting_of
 from icl_core.figures import Curve
 from icl_core.figures.style import TICKS
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.load_run import at, place
-from icl_core.papers.birth.laboratory.settings import HEADS, View
+from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
+from icl_core.papers.birth.laboratory.words import WORDS
 from icl_core.statistics.over_seeds import standard_error
 
 ALIKE = 0.02  # recalls that differ by less are alike
 DRAWN = 3  # memories over which readings are averaged
+SHOWN = 16  # pairs of one memory of which readings are shown
+REST = "rest"  # the row of the loudest of all other outputs
 
 
 def inner(view: View) -> int:
@@ -58,29 +63,80 @@ def forms(run: Run, view: View) -> Panel:
         textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values]
     )
     figure.update_xaxes(tickangle=0)
-    return Panel(
-        f"{view.pairs:,} pairs: {_leading(means)}",
-        "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of "
-        "width d/8 that store all pairs each, and in an MLP with a hidden unit per pair that is "
-        f"silent below {MLP_THRESHOLD}. Guessing would recall one pair in P. Heads taken away, d′ "
-        "and P are set in the drawers “Other forms” and “View”.",
+    best = max(values)
+    leaders = [name for name, value in means.items() if best - value < ALIKE]
+    return WORDS.panel(
+        "forms",
+        run,
+        view,
         figures.seated(figure),
         data=pd.DataFrame(
             {"form": list(means), "recall": np.round(values, 4), "numbers stored": numbers}
         ),
+        are_alike=len(leaders) == len(means),
+        leaders=len(leaders),
+        leader_names=", ".join(leaders),
+        best=best,
+        mlp_threshold=MLP_THRESHOLD,
     )
 
 
-def _leading(recalled: Mapping[str, float]) -> str:
-    """Return the forms that recall most, in words: one, or all that are as good."""
-    best = max(recalled.values())
-    leading = [name for name, value in recalled.items() if best - value < ALIKE]
-    if len(leading) == len(recalled):
-        return f"all forms {best:.0%}"
-    return (
-        f"{leading[0]} leads, {best:.0%}"
-        if len(leading) == 1
-        else f"{', '.join(leading)} {best:.0%}"
+def concrete(run: Run, view: View) -> Panel:
+    """Draw the readings v_jᵀ W u_i of the first pairs, with the outputs that win where it is
+    wrong."""
+    U, V = vectors.pairs(view.pairs, view.width, setting_of(run))
+    scores = answers(view, U[:SHOWN], U, V, setting_of(run)) @ V.T  # (asked, outputs)
+    count = len(scores)
+    form = FORMS[view.form]
+    rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)
+    matrix = np.vstack([scores[:, :count].T, rest])  # (outputs + 1, asked)
+    rows = [*(str(index + 1) for index in range(count)), REST]
+    figure = figures.small_map(
+        matrix, (rows, rows[:-1]), ("output j; last row: others", "asked i"), "reading", 1.0
+    )
+    winner = np.minimum(scores.argmax(1), count)
+    wrong = np.flatnonzero(winner != np.arange(count))
+    figure.add_trace(_outlined([rows[winner[i]] for i in wrong], [rows[i] for i in wrong]))
+    return WORDS.panel(
+        "concrete",
+        run,
+        view,
+        figure,
+        data=pd.DataFrame(matrix.round(4), index=rows, columns=rows[:-1]).reset_index(
+            names="output"
+        ),
+        memory=f"{form[0].upper()}{form[1:]}",
+        right=count - len(wrong),
+        count=count,
+    )
+
+
+def answers(view: View, asked: np.ndarray, U: np.ndarray, V: np.ndarray, seed: int) -> np.ndarray:
+    """Return what the memory of the pairs U, V in the view's form answers, a row for each of the
+    vectors `asked`."""
+    if view.form == "mlp":
+        return memory.mlp(asked, U, V, MLP_THRESHOLD)
+    if view.form == "factorised":
+        return asked @ memory.product(memory.factorised(U, V, inner(view), seed)).T
+    plain = asked @ memory.full(U, V).T  # (asked, d)
+    return memory.normed(plain) if view.form == "norm" else plain
+
+
+def _outlined(rows: list[str], columns: list[str]) -> Trace:
+    marker = {
+        "symbol": "square-open",
+        "size": 12,
+        "line": {"width": 2},
+        "color": figures.colour("trigger"),
+    }
+    return Trace(
+        x=columns,
+        y=rows,
+        mode="markers",
+        marker=marker,
+        showlegend=False,
+        hoverinfo="skip",
+        name="wins",
     )
 
 
@@ -109,19 +165,20 @@ def factorised(run: Run, view: View) -> Panel:
     }
     figure = figures.curves(series, "inner width d′", "recall", **shape)
     figure.update_xaxes(tickvals=ranks, ticktext=[str(rank) for rank in ranks])
-    here, best = (
+    here, nearest = (
         float(at(run, f"form/{name}", rank=inner(view), **where).mean())
         for name in ("factorised", "best")
     )
-    return Panel(
-        f"d′ = {inner(view)}: U V recalls {here:.0%}, the nearest matrix of that rank {best:.0%}, "
-        f"W {full:.0%}",
-        "A head's matrices are products with an inner width d′. The paper writes U and V down as "
-        "one gradient step from random ones would make them; their random parts add noise. The "
-        "nearest matrix of the same rank has none: what it loses is lost by the rank. If rank did "
-        "not matter, both curves would be level.",
+    data = pd.DataFrame({"d′": ranks} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel(
+        "factorised",
+        run,
+        view,
         figure,
-        data=pd.DataFrame({"d′": ranks} | {curve.name: curve.mean() for curve in series}).round(4),
+        data=data.round(4),
+        inner=inner(view),
+        here=here,
+        nearest=nearest,
     )
 
 
@@ -146,17 +203,17 @@ def heads(run: Run, view: View) -> Panel:
     )
     index = place(run, "taken", view.taken)
     shared, split = (float(curve.mean()[index]) for curve in series)
-    return Panel(
-        f"{HEADS - view.taken} heads left: {shared:.0%} if each stores all pairs, {split:.0%} if "
-        "each an eighth",
-        f"{HEADS} heads of width d/{HEADS}, each a product U V. If all store all pairs, the random "
-        "parts of the heads average out and any head can be missed: this is the redundancy that "
-        "makes it hard to say which head knows what. If each stores its own share, every head "
-        "taken away takes its pairs along, and the others' noise stays.",
+    data = pd.DataFrame({"taken": counts} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel(
+        "heads",
+        run,
+        view,
         figure,
-        data=pd.DataFrame({"taken": counts} | {curve.name: curve.mean() for curve in series}).round(
-            4
-        ),
+        data=data.round(4),
+        heads=HEADS,
+        left=HEADS - view.taken,
+        shared=shared,
+        split=split,
     )
 
 
@@ -178,20 +235,17 @@ def sets(run: Run, view: View) -> Panel:
         marks=marks if view.members > 1 else marks[1:],
         at=view.threshold,
     )
-    here = float(shares.mean(0)[place(run, "threshold", view.threshold)])
-    best = float(shares.mean(0).max())
-    member = {1: "one vector", 2: "two vectors", 3: "three vectors"}[view.members]
-    return Panel(
-        f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix "
-        f"{linear:.0%}",
-        f"Each set of {member} out of {TOKENS} has one of {ANSWERS} outputs, drawn at random. A "
-        "matrix must answer a sum with the sum of its members' answers. A hidden unit knows its "
-        "whole set: its input is about 1 for it, and less for sets that share only a part. "
-        f"Between the two stands the best threshold ({best:.0%}). Lower, similar sets speak too; "
-        "higher, the set itself is silent. Without a threshold the curve would lie on the dotted "
-        "line.",
+    return WORDS.panel(
+        "sets",
+        run,
+        view,
         figure,
         data=pd.DataFrame({"threshold": thresholds, "MLP": shares.mean(0)}).round(4),
+        here=float(shares.mean(0)[place(run, "threshold", view.threshold)]),
+        linear=linear,
+        best=float(shares.mean(0).max()),
+        tokens=TOKENS,
+        outputs=ANSWERS,
     )
 
 
@@ -217,15 +271,16 @@ def norm(run: Run, view: View) -> Panel:
         log_x=True,
     )
     tenth = min(9, view.pairs - 1)
-    return Panel(
-        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} with "
-        f"layer norm, {strengths[tenth]:.2f} without",
-        "Pairs stored as strongly as they are frequent, and how strongly each is read, means over "
-        "neighbouring ranks. Layer norm divides an answer by its length, so that a weak pair is "
-        "read as loudly as a strong one as long as it is louder than the cross-talk. Which output "
-        "wins does not change. If it evened out nothing, the curves would be one.",
+    data = pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series})
+    return WORDS.panel(
+        "norm",
+        run,
+        view,
         figure,
-        data=pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series}).round(4),
+        data=data.round(4),
+        rank=tenth + 1,
+        with_norm=strengths[tenth] / rest[tenth],
+        without=strengths[tenth],
     )
 
 

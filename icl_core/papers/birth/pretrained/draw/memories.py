@@ -8,14 +8,18 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.load_run import (
-    asked_count,
     attention_lost,
     chance,
     error_of,
+    group_index,
+    half_losses,
+    losses_without_group,
+    place_of,
     roles,
     scores,
 )
 from icl_core.papers.birth.pretrained.settings import View
+from icl_core.papers.birth.pretrained.words import WORDS
 
 NAMES = {"strongest": "the strongest together", "random": "random heads"}
 
@@ -26,7 +30,6 @@ def by_offset(run: Run, view: View) -> Panel:
     recalls = run["best/recall"]  # (draws, offsets)
     constructed = float(run["best/constructed"].mean())
     whitened = float(run["best/whitened"].mean())
-    first, second = run.names("best")
     lines = [
         ("eq. 7", constructed, "construction"),
         ("eq. 7, uncorrelated vectors", whitened, "other output"),
@@ -40,17 +43,14 @@ def by_offset(run: Run, view: View) -> Panel:
         y_range=(0, 1.05),
         lines=lines,
     )
-    return Panel(
-        f"{first} to {second} recalls {recalls.mean():.0%}, eq. 7 {constructed:.0%}",
-        f"The share of {asked_count(run)} random tokens whose query, in head {second}, picks what "
-        f"head {first} has written of the same token, in five draws. A token is what the stream "
-        "holds of it at that layer, after a start token. Rotary positions turn the query against "
-        "the key: recall would fall with the distance if the pair used planes that turn quickly. "
-        "“Eq. 7” is the paper's sum of outer products, on this model's own vectors with their "
-        "means taken out, as one full matrix without rotations; the other line is the same where "
-        "the vectors are made uncorrelated first, as the paper's random vectors nearly are.",
+    return WORDS.panel(
+        "by_offset",
+        run,
+        view,
         figure,
         data=pd.DataFrame(recalls.T, offsets).rename_axis("offset"),
+        recall=recalls.mean(),
+        constructed=constructed,
     )
 
 
@@ -61,24 +61,19 @@ def needed(run: Run, view: View) -> Panel:
     columns = run.names("readers")
     lost = attention_lost(run)  # (previous, readers)
     row, column = np.unravel_index(np.abs(lost).argmax(), lost.shape)
-    change = "less" if lost[row, column] > 0 else "more"
-    return Panel(
-        f"Without {rows[row]}, {columns[column]} looks {abs(lost[row, column]):.2f} {change} at "
-        "what followed",
-        "Which earlier head does an induction head need? A row is a previous-token head whose mean "
-        "output is put in its place, a column a head that looks at what followed; the cell is how "
-        "much of this attention is lost, a mean over five draws. The recall of W_K² names pairs "
-        "that could work together; this map says which do. A row of zeros is a head that no "
-        "induction head here relies on by itself.",
-        figures.heatmap(
-            lost,
-            rows,
-            columns,
-            "attention lost",
-            row_title="replaced",
-            column_title="induction head",
-        ),
+    figure = figures.heatmap(
+        lost, rows, columns, "attention lost", row_title="replaced", column_title="induction head"
+    )
+    return WORDS.panel(
+        "needed",
+        run,
+        view,
+        figure,
         data=pd.DataFrame(lost, rows, columns),
+        previous=rows[row],
+        reader=columns[column],
+        change=abs(lost[row, column]),
+        less=lost[row, column] > 0,
     )
 
 
@@ -95,15 +90,8 @@ def copying(run: Run, view: View) -> Panel:
         y_range=(0, 1.05),
         lines=[("chance", chance(run), "floor")],
     )
-    return Panel(
-        f"Read directly, {labels[0]} recalls {group[:, 0].mean():.1%}",
-        f"For each of {asked_count(run)} tokens: does what a head writes of it raise its own logit "
-        "more than what it writes of any other token does? In the paper's model W_O² does. In a "
-        "real one layers lie between this head and the unembedding, and the head may write in a "
-        "code that they read. Bars near zero say that it does. One standard error over five draws.",
-        figure,
-        data=pd.DataFrame({"head": labels, "recall": group.mean(0), "error": errors}),
-    )
+    data = pd.DataFrame({"head": labels, "recall": group.mean(0), "error": errors})
+    return WORDS.panel("copying", run, view, figure, data=data)
 
 
 def moved(run: Run, view: View) -> Panel:
@@ -116,16 +104,14 @@ def moved(run: Run, view: View) -> Panel:
         labels, says.mean(0).tolist(), "says that token", errors=errors.tolist(), y_range=(0, 1.05)
     )
     together = run.names("moved").index("strongest")
-    return Panel(
-        f"Made to look elsewhere, {says[:, together].mean():.0%} of queries say what stands there",
-        "The other half of the answer: heads are made to look at a random place of the first half, "
-        "and the layers behind do what they always do. The bar is how often the model then says "
-        "the token that stands there, of all its tokens. A single head is outvoted by the others, "
-        "which still look at what followed: its logit gains "
-        f"{', '.join(f'{gain:.2f}' for gain in gains[:together])} nats beyond the sequence's other "
-        f"tokens, and all together {gains[together]:.2f}. One standard error over five draws.",
+    return WORDS.panel(
+        "moved",
+        run,
+        view,
         figure,
         data=pd.DataFrame({"heads": labels, "says": says.mean(0), "gain in nats": gains}),
+        gains=", ".join(f"{gain:.2f}" for gain in gains[:together]),
+        gain_together=gains[together],
     )
 
 
@@ -133,15 +119,15 @@ def table(run: Run, view: View) -> Panel:
     """Tabulate the heads that score highest."""
     previous = scores(run, "previous")
     followers = scores(run, "followers")
-    found = roles(run)
+    role_by_head = roles(run)
     shown = dict.fromkeys([*run.names("strongest"), *run.names("previous")])
     rows = []
     for name in shown:
-        layer, number = (int(part) - 1 for part in name.split("."))
+        layer, number = place_of(run, name)
         rows.append(
             (
                 name,
-                found[name],
+                role_by_head[name],
                 float(followers[layer, number]),
                 error_of(run, "followers", name),
                 float(previous[layer, number]),
@@ -151,29 +137,21 @@ def table(run: Run, view: View) -> Panel:
     columns = ["head", "role", "on what followed", "± ", "on the previous token", "±"]
     frame = pd.DataFrame(rows, columns=columns)
     positions = run.config.sequences * run.config.length * len(run["heads/scores"])
-    return Panel(
-        f"The {len(rows)} heads that score highest",
-        f"Attention on what followed the same token before, beyond even attention, over "
-        f"{positions} queries of the second half; on the previous token, over all queries. One "
-        "standard error over five draws. The role is that of the full transformer's experiment: "
-        "the larger of the two, from 0.4 on.",
-        table=frame.round(3),
+    return WORDS.panel(
+        "table", run, view, table=frame.round(3), rows=len(rows), positions=positions
     )
 
 
 def zero(run: Run, view: View) -> Panel:
     """Tabulate the losses of both halves with the strongest heads and random ones replaced."""
-    counts = run["ablation/heads"].tolist()
+    strongest, random = losses_without_group(run)
+    count = int(run["ablation/heads"][group_index(run)])
     group = int(run["ablation/group"])
-    at = counts.index(group)
-    losses = run["repeated/loss"]
-    half = losses.shape[1] // 2
-    whole = np.stack([losses[:, :half].mean(1), losses[:, half + 1 :].mean(1)], 1)
     sets = {
-        "none": whole,
-        f"the {group} strongest, by their mean": run["ablation/strongest"][:, at],
+        "none": np.stack(half_losses(run), 1),
+        f"the {count} strongest, by their mean": strongest,
         f"the {group} strongest, by zero": run["ablation/zero"][:, 0],
-        f"{group} random ones, by their mean": run["ablation/random"][:, at],
+        f"{count} random ones, by their mean": random,
         f"{group} random ones, by zero": run["ablation/zero"][:, 1],
     }
     rows = []
@@ -182,10 +160,4 @@ def zero(run: Run, view: View) -> Panel:
         error = values.std(0, ddof=1) / len(values) ** 0.5
         rows.append((name, mean[0], error[0], mean[1], error[1]))
     columns = ["replaced", "first half", "± ", "second half", "±"]
-    return Panel(
-        "The loss of both halves with heads replaced, in nats",
-        f"Five draws of {run.config.sequences} sequences of {run.config.length} random tokens, "
-        "said twice; the second half without its first token, which nothing announces. If the "
-        "heads carried something else, too, the first half would cost more without them.",
-        table=pd.DataFrame(rows, columns=columns).round(2),
-    )
+    return WORDS.panel("zero", run, view, table=pd.DataFrame(rows, columns=columns).round(2))

@@ -7,11 +7,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.birth.pretrained.draw.stage import layer_shown, map_of_heads, table_of_heads
+from icl_core.papers.birth.pretrained.draw.stage import map_of_heads, table_of_heads
 from icl_core.papers.birth.pretrained.load_run import head_id, place_of, said_again, token_labels
-from icl_core.papers.birth.pretrained.settings import GRAFTS, MODELS, SCORES, View
+from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.pretrained.typed.grafts import Grafted, grafted
-from icl_core.papers.birth.pretrained.typed.reading import Reading, losses_after, of_view
+from icl_core.papers.birth.pretrained.typed.reading import losses_after, of_view
+from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import MOST
 
 SHOWN = 96  # tokens in an attention map
@@ -27,7 +28,7 @@ def losses(run: Run, view: View) -> Panel:
     curves = {"in the end": reading.losses, "after the layer shown": at}
     series = [
         Curve("in the end", positions, reading.losses, "trained"),
-        Curve(f"after layer {layer_shown(run, view)}", positions, at, "floor", "dot"),
+        Curve(f"after layer {run.step(view)}", positions, at, "floor", "dot"),
     ]
     largest = float(reading.losses.max())
     if view.graft != NONE:
@@ -41,33 +42,18 @@ def losses(run: Run, view: View) -> Panel:
     figure = figures.curves(series, "token", "loss in nats", y_range=(0, 1.2 * largest))
     labels = token_labels(reading.tokens[1:])
     figure.update_xaxes(**_ticks(labels))
-    return Panel(
-        _title(reading),
-        f"{_source(run, view)} Each point is what a token costs the model, in nats; the dotted "
-        "line is what it would cost if the stream after the layer on the clock were read as if it "
-        "were the last. Where the text repeats itself, the context tells the token, and the loss "
-        "should fall.",
+    again = said_again(reading.tokens)
+    return WORDS.panel(
+        "own_losses",
+        run,
+        view,
         figure,
         data=pd.DataFrame({"token": reading.tokens[1:]} | curves),
-    )
-
-
-def _title(reading: Reading) -> str:
-    again = said_again(reading.tokens)
-    if again.all() or not again.any():
-        return f"A token costs {reading.losses.mean():.1f} nats; nothing is said again"
-    return (
-        f"Said again, a token costs {reading.losses[again].mean():.1f} nats, the first time "
-        f"{reading.losses[~again].mean():.1f}"
-    )
-
-
-def _source(run: Run, view: View) -> str:
-    """Return which text is shown, and whether the model has read it now."""
-    if view.typed:
-        return f"Your own text, read just now by {MODELS[run.config.model]}."
-    return (
-        "The sentence that the run has recorded, twice; no weights are needed for it. Type yours."
+        source=WORDS.text("source", run, view),
+        partly_repeats=again.any() and not again.all(),
+        mean=reading.losses.mean(),
+        again=_mean(reading.losses[again]),
+        once=_mean(reading.losses[~again]),
     )
 
 
@@ -81,16 +67,14 @@ def _ticks(labels: list[str]) -> dict[str, list]:
 def heads(run: Run, view: View) -> Panel:
     """Draw what every head does on the text, a row a layer."""
     values = of_view(run, view).scores(view.typed_score)
-    number = int((values >= MOST).sum())
-    return Panel(
-        f"{number} of {values.size} heads score high on this text ({SCORES[view.typed_score]})",
-        f"{_source(run, view)} Every cell is a head: the share of its attention on what followed "
-        "the same token earlier in this text, as far as that is beyond even attention (induction), "
-        "or on the token before (previous token). High is 0.4 or more. In few tokens a head may "
-        "score high by accident; the map on the stage is measured on random tokens. A click on a "
-        "cell shows where that head looks; it is then outlined.",
+    return WORDS.panel(
+        "own_heads",
+        run,
+        view,
         map_of_heads(values, place_of(run, _head(run, view))).update_layout(height=420),
         data=table_of_heads(values),
+        source=WORDS.text("source", run, view),
+        high=int((values >= MOST).sum()),
     )
 
 
@@ -108,49 +92,40 @@ def one(run: Run, view: View) -> Panel:
     """Draw where one head looks on the text."""
     reading = of_view(run, view)
     name = _head(run, view)
-    attention = reading.attention(*place_of(run, name))[:SHOWN, :SHOWN]
-    at_start = float(reading.attention(*place_of(run, name))[1:, 0].mean())
-    return Panel(
-        f"Head {name} has {at_start:.0%} of its attention on the start token",
-        f"{_source(run, view)} Each row shows where one token looks"
-        f"{_first_tokens(reading)}. A head that finds nothing looks at the start token, the first "
-        "column. An induction head has a stripe where the text repeats itself, a previous-token "
-        "head one beside the diagonal. Click on a cell of the map of heads, or name one.",
-        figures.attention(attention, token_labels(reading.tokens)[:SHOWN]),
+    attention = reading.attention(*place_of(run, name))  # (T, T)
+    return WORDS.panel(
+        "own_one",
+        run,
+        view,
+        figures.attention(attention[:SHOWN, :SHOWN], token_labels(reading.tokens)[:SHOWN]),
+        source=WORDS.text("source", run, view),
+        head=name,
+        at_start=float(attention[1:, 0].mean()),
+        is_cut=len(reading.tokens) > SHOWN,
+        most=SHOWN,
     )
-
-
-def _first_tokens(reading: Reading) -> str:
-    return f", of the first {SHOWN} tokens" if len(reading.tokens) > SHOWN else ""
 
 
 def grafts(run: Run, view: View) -> Panel:
     """Tabulate what the text costs, said again and the first time, with a graft and without."""
     reading = of_view(run, view)
     again = said_again(reading.tokens)
-    rows = {"nothing": reading.losses}
-    title = "Nothing is replaced"
-    if view.graft != NONE:
-        changed = grafted(run, view)
-        rows |= _rows(changed)
-        before, after = (_mean(line[again]) for line in (reading.losses, changed.losses))
-        title = f"With {GRAFTS[view.graft]} a repeat costs {after:.1f} nats, not {before:.1f}"
-        if not again.any():
-            title = f"With {GRAFTS[view.graft]} a token costs {changed.losses.mean():.1f} nats"
+    changed = grafted(run, view) if view.graft != NONE else None
+    after = reading.losses if changed is None else changed.losses
+    rows = {"nothing": reading.losses} | ({} if changed is None else _rows(changed))
     table = pd.DataFrame(
         [(name, _mean(line[again]), _mean(line[~again])) for name, line in rows.items()],
         columns=["replaced", "said again", "the first time"],
     )
-    return Panel(
-        title,
-        "The mean loss of a token in nats: of those that follow the same token as before, where "
-        "the context tells them, and of all others. The mean output is a head's own over this "
-        "text. The construction puts a head's attention where the paper's formulas have it, with "
-        "its own W_V and W_O: of a head that scores higher as previous-token head, on the token "
-        "before alone; of any other, on what followed the same token earlier, else on the start "
-        "token. Random heads are as many that are neither kind. If the construction is what a head "
-        "does, nothing changes.",
+    return WORDS.panel(
+        "own_grafts",
+        run,
+        view,
         table=table.round(2),
+        repeats=again.any(),
+        before=_mean(reading.losses[again]),
+        after=_mean(after[again]),
+        mean_after=after.mean(),
     )
 
 

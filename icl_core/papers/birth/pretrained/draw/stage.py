@@ -1,5 +1,6 @@
-"""What is on stage: what each token costs after each layer, all heads by score, the attention of
-one of them, heads taken away, and the map of pairs."""
+"""What is on stage: what each token costs after each layer, and what the stream then says (the
+logit lens), all heads by score, the attention of one of them, heads taken away, and the map of
+pairs."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from icl_core.figures.map_grid import NONE_TO_ALL, Subplot
 from icl_core.figures.outlines import outlines
 from icl_core.figures.style import colourscale
 from icl_core.papers.birth.pretrained.load_run import (
-    DOES,
+    LONG,
     MAPPED,
     attention,
     chance,
@@ -21,24 +22,17 @@ from icl_core.papers.birth.pretrained.load_run import (
     head_id,
     head_shown,
     place_of,
-    role_of,
     scores,
     token_labels,
     tokens_of,
 )
-from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
-from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.pretrained.settings import View
+from icl_core.papers.birth.pretrained.words import WORDS
 
 COLUMNS = 12  # induction heads in the map of pairs: all would leave its rows no room
 CELL = 14  # pixels of a cell in the map of heads
 IDS = 62  # pixels left of a map for ids of heads
-WORDS = 84  # and for tokens
-LABELS = {"previous": PREVIOUS, "followers": INDUCTION}
-
-
-def layer_shown(run: Run, view: View) -> int:
-    """Return the number of layers after which the stream is read."""
-    return run.step(view)
+TOKENS = 84  # and for tokens
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -47,7 +41,6 @@ def losses(run: Run, view: View) -> Panel:
     tokens = tokens_of(run, view)[1:]
     every = run[f"text/{view.passage}/loss"].astype(np.float32)  # (layers + 1, T - 1)
     at = run.snapshot_at(view)
-    first, second = halves_by_layer(run, view)
     positions = np.arange(1, len(tokens) + 1)
     top = 1.3 * float(every[-1].max())
     series = [
@@ -55,39 +48,60 @@ def losses(run: Run, view: View) -> Panel:
         Curve("after the layer shown", positions, np.minimum(every[at], top), "trained"),
     ]
     figure = figures.curves(series, "token", "loss in nats", y_range=(0, top), height=figures.SEAT)
-    return Panel(
-        f"Said again, a token costs {second[at]:.1f}, not {first[at]:.1f}",
-        f"The text is: {TEXTS[view.passage]}. Each point is what the next token costs if the "
-        "residual stream after the layer on the clock is read as if it were the last (the logit "
-        "lens); at the upper edge it costs more. The dotted line is the whole model. From where "
-        "the text repeats, the context tells the token. Without induction heads the second half "
-        "would cost what the first does.",
-        figures.seated(figure),
-        data=pd.DataFrame({"token": tokens, "loss": every[at], "in the end": every[-1]}),
+    data = pd.DataFrame({"token": tokens, "loss": every[at], "in the end": every[-1]})
+    return WORDS.panel("losses", run, view, figures.seated(figure), data=data)
+
+
+def lens(run: Run, view: View) -> Panel:
+    """Draw what tokens cost if the stream is read after each layer."""
+    first, second = halves_by_layer(run, view)
+    layers = run["snapshot/step"]
+    series = [
+        Curve("said again", layers, second, "layer 2"),
+        Curve("the first time", layers, first, "floor", "dash"),
+    ]
+    every = np.concatenate([first, second])
+    figure = figures.curves(
+        series,
+        "read after layer",
+        "loss in nats",
+        log_y=True,
+        y_range=(0.7 * float(every.min()), 1.4 * float(every.max())),
+        at=run.step(view),
+        height=figures.SEAT,
     )
+    data = pd.DataFrame({"layer": layers, "said again": second, "the first time": first})
+    return WORDS.panel("lens", run, view, figures.seated(figure), data=data)
+
+
+def tokens(run: Run, view: View) -> Panel:
+    """Tabulate what the stream says after the layer shown, token by token."""
+    name = view.passage
+    at = run.snapshot_at(view)
+    tokens = tokens_of(run, view)
+    vocabulary = run.names("said")
+    said = [vocabulary[index] for index in run[f"text/{name}/said"][at]]
+    following = [*tokens[1:], ""]
+    costs = [*run[f"text/{name}/loss"][at].astype(float).tolist(), float("nan")]
+    frame = pd.DataFrame(
+        {
+            "position": range(len(tokens)),
+            "token": token_labels(tokens, LONG),
+            "said after it": token_labels(said, LONG),
+            "probability": run[f"text/{name}/probability"][at].astype(float).round(3),
+            "comes": token_labels(following, LONG),
+            "loss in nats": np.round(costs, 2),
+        }
+    )
+    right = sum(one == other for one, other in zip(said, following, strict=True))
+    return WORDS.panel("tokens", run, view, table=frame, right=right, tokens=len(tokens) - 1)
 
 
 def heads(run: Run, view: View) -> Panel:
     """Draw the score of every head, a row a layer."""
     values = scores(run, view.score)  # (layers, H)
-    layers, count = values.shape
-    wanted = LABELS[view.score]
-    number = 0
-    for layer in range(layers):
-        for head in range(count):
-            number += role_of(run, layer, head) == wanted
-    kind = SCORES[view.score]
-    return Panel(
-        f"{number} of {layers * count} heads score high ({kind})",
-        "Every cell is a head. The score is the share of its attention on what followed the "
-        "same token before, as far as that is beyond even attention (induction), or on the token "
-        "before (previous token): the measures of the full transformer's heads, on random tokens "
-        "that come twice, means over five draws. High is what the full transformer calls a role: "
-        "0.4 or more. In a random model all cells would be pale. A click on a cell shows where "
-        "that head looks; it is then outlined.",
-        map_of_heads(values, place_of(run, head_shown(run, view))),
-        data=table_of_heads(values),
-    )
+    figure = map_of_heads(values, place_of(run, head_shown(run, view)))
+    return WORDS.panel("heads", run, view, figure, data=table_of_heads(values))
 
 
 def map_of_heads(values: np.ndarray, shown: tuple[int, int] | None = None) -> Figure:
@@ -123,19 +137,9 @@ def show_pair(run: Run, view: View, row: int, column: int) -> dict[str, str]:
 
 def one(run: Run, view: View) -> Panel:
     """Draw the attention of one head on the text."""
-    name = head_shown(run, view)
-    layer, number = place_of(run, name)
-    does = DOES.get(role_of(run, layer, number), "does neither")
-    tokens = token_labels(tokens_of(run, view))[:MAPPED]
-    return Panel(
-        f"Head {name} {does}",
-        "The attention of one head on the text shown; its first token is the model's start token. "
-        "Each row shows where one token looks. An induction head has a stripe where the text "
-        "repeats: it looks at what followed the same token before. A previous-token head has one "
-        "beside the diagonal. Many heads look at the start token where they find nothing. Click "
-        "on a cell of the map of heads to see another; “View” has other texts.",
-        figures.small_attention(attention(run, view), tokens).update_layout(margin={"l": WORDS}),
-    )
+    labels = token_labels(tokens_of(run, view))[:MAPPED]
+    figure = figures.small_attention(attention(run, view), labels)
+    return WORDS.panel("one", run, view, figure.update_layout(margin={"l": TOKENS}))
 
 
 def without(run: Run, view: View) -> Panel:
@@ -143,35 +147,24 @@ def without(run: Run, view: View) -> Panel:
     counts = run["ablation/heads"]
     strongest = run["ablation/strongest"][:, :, 1]  # (draws, counts)
     random = run["ablation/random"][:, :, 1]
-    first, second = half_losses(run)
+    first = float(half_losses(run)[0].mean())
     series = [
         Curve("the strongest", counts, strongest, "layer 2", band="minmax", markers=True),
         Curve("random heads", counts, random, "floor", "dash", band="minmax", markers=True),
     ]
-    lines = [("first half", float(first.mean()), "seed")]
+    lines = [("first half", first, "seed")]
     figure = figures.curves(
         series,
         "heads taken away",
         "loss, second half",
         log_x=True,
-        y_range=(0, 1.15 * float(first.mean())),
+        y_range=(0, 1.15 * first),
         lines=lines,
         height=figures.SEAT,
     )
     figure.update_xaxes(tickvals=counts.tolist(), ticktext=[str(count) for count in counts])
-    at = counts.tolist().index(min(int(run["ablation/group"]), int(counts[-1])))
-    return Panel(
-        f"Without {counts[at]} heads it costs {strongest[:, at].mean():.1f}, "
-        f"not {second.mean():.1f}",
-        "Heads are replaced by their mean output: those that look most at what followed, chosen on "
-        "another draw, or as many others at random. The line is the loss of the second half, in "
-        "nats, where the context tells the token; the band spans five draws. If these heads were "
-        "not needed, both lines would stay low.",
-        figures.seated(figure),
-        data=pd.DataFrame(
-            {"heads": counts, "strongest": strongest.mean(0), "random": random.mean(0)}
-        ),
-    )
+    data = pd.DataFrame({"heads": counts, "strongest": strongest.mean(0), "random": random.mean(0)})
+    return WORDS.panel("without", run, view, figures.seated(figure), data=data)
 
 
 def pairs(run: Run, view: View) -> Panel:
@@ -183,16 +176,13 @@ def pairs(run: Run, view: View) -> Panel:
     best = float(recalls[rows.index(first), columns.index(second)])
     shown = columns_shown(run)
     figure = _pairs_map(recalls[:, shown], rows, [columns[index] for index in shown])
-    return Panel(
-        f"{first} and {second} recall {best / chance(run):.0f} times chance",
-        "A row is a head that looks at the previous token, a column one that looks at what "
-        "followed. The cell is the recall of W_K² through both: the share of "
-        f"{1 / chance(run):.0f} tokens whose query picks what the first head has written about the "
-        f"same token, {int(run['pairs/offset'])} positions before. Chance is {chance(run):.1%}. "
-        "Blank: the second head is not in a later layer. If any two heads did, all cells would be "
-        "dark.",
+    return WORDS.panel(
+        "pairs",
+        run,
+        view,
         figure,
         data=pd.DataFrame(recalls, rows, columns),
+        times_chance=best / chance(run),
     )
 
 

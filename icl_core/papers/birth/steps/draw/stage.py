@@ -1,4 +1,5 @@
-"""What is on stage: the recalls step by step, both heads, the three memories."""
+"""What is on stage: the recalls step by step, both heads, the three memories and how their numbers
+are made."""
 
 from functools import partial
 
@@ -6,21 +7,18 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.explanation import Map
 from icl_core.figures import Curve
-from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared import explanations, stage
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown
 from icl_core.papers.birth.steps.gradient_steps import task_of
 from icl_core.papers.birth.steps.load_run import learned, read, shown, way_of, weights_after, zero
-from icl_core.papers.birth.steps.metrics import after
 from icl_core.papers.birth.steps.settings import THEN, View
+from icl_core.papers.birth.steps.words import WORDS
 
-ASKED = {
-    "W_K1": "finds the position before",
-    "W_K2": "finds the same character",
-    "W_O2": "says the output",
-}
+ASKED = ("W_K1", "W_K2", "W_O2")  # in the order of the words on what each finds
 
 
 def recalls(run: Run, view: View) -> Panel:
@@ -55,15 +53,8 @@ def recalls(run: Run, view: View) -> Panel:
         height=figures.SEAT,
     )
     texts = ["start", *(NAMES[name] for name in order)]
-    accuracy = float(after(run, "accuracy", at, way).mean())
-    return Panel(
-        f"After {at} of 3 steps {accuracy:.0%} of answers are right",
-        "Recall is the share of its pairs that a matrix gets right, asked on its own. The "
-        "dashed line is the whole model: the share of right answers on fresh sequences. A step "
-        "that teaches nothing leaves its line at the bottom, which is chance.",
-        figures.seated(figure.update_xaxes(tickvals=list(range(4)), ticktext=texts)),
-        data=_table(run, way),
-    )
+    figure.update_xaxes(tickvals=list(range(4)), ticktext=texts)
+    return WORDS.panel("recalls", run, view, figures.seated(figure), data=_table(run, way))
 
 
 def _table(run: Run, way: str) -> pd.DataFrame:
@@ -102,22 +93,27 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     weights = weights_after(run, at, way)
     scores = memory_scores(name, weights, task)
     last_scores = memory_scores(name, weights_after(run, 3, way), task)
-    finding = f"{ASKED[name]}: {recall(scores.matrix, OVER[name]):.0%} right"
-    if zero(weights, name):
-        finding = (
-            "has not moved: its gradient was zero"
-            if name in learned(run, at)
-            else "is zero: its step is to come"
-        )
-    return stage.memory(
-        name,
-        scores,
-        last_scores,
-        finding,
-        "Before its step, and after a step on a gradient of zero, all is grey.",
+    finding = WORDS.text(
+        "memory_stores",
+        is_zero=zero(weights, name),
+        is_past=name in learned(run, at),
+        asked=ASKED.index(name),
+        recall=recall(scores.matrix, OVER[name]),
     )
+    return stage.memory(name, scores, last_scores, finding, WORDS.text("memory_more"))
 
 
 w_k1 = partial(_memory, "W_K1")
 w_k2 = partial(_memory, "W_K2")
 w_o2 = partial(_memory, "W_O2")
+
+
+def _explained(name: str, run: Run, view: View) -> list[Map]:
+    """Return a memory's map with an explanation of each of its numbers."""
+    weights = weights_after(run, run.snapshot_at(view), way_of(run, view))
+    return explanations.memory(name, weights, task_of(run.config))
+
+
+explained_w_k1 = partial(_explained, "W_K1")
+explained_w_k2 = partial(_explained, "W_K2")
+explained_w_o2 = partial(_explained, "W_O2")

@@ -14,8 +14,7 @@ from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.circuit_trace import circuit, read_with
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.settings import View
-
-WHEN = "After the training"
+from icl_core.papers.birth.transformer.words import WORDS
 
 
 def _sequence(run: Run, view: View) -> Shown:
@@ -41,12 +40,8 @@ def streams(run: Run, view: View) -> Panel:
     predictions = _predictions(run, weights, sequence)
     trace = circuit_panels.traced(whole, predictions, sequence, at, heads)
     names = " and ".join(f"{layer}.{head + 1}" for layer, head in enumerate(heads, start=1))
-    note = ""
-    if run.config.heads > 1:
-        note += f" Heads {names} are drawn, those that look back most clearly."
-    if run.config.mlp:
-        note += " What the feed-forward layers add is left out."
-    return circuit_panels.arrows(trace, WHEN, note)
+    left_out = WORDS.text("left_out", run, view, names=names)
+    return circuit_panels.arrows(trace, WORDS.text("when", head=""), left_out)
 
 
 def _predictions(run: Run, weights: dict[str, torch.Tensor], sequence: Shown) -> list[int]:
@@ -70,13 +65,8 @@ def paths(run: Run, view: View) -> Panel:
     sequence = _sequence(run, view)
     whole = circuit(final_weights(run), sequence.inputs, run.config.heads)
     at = circuit_panels.followed(sequence, view.followed)
-    fixed = []
-    if run.config.mlp:
-        fixed.append("the hidden units that are on")
-    if run.config.layer_norm:
-        fixed.append("the scale of layer norm")
-    also_fixed = f", with {' and '.join(fixed)}" if fixed else ""
-    return circuit_panels.paths(whole, sequence, at, WHEN, also_fixed)
+    also_fixed = WORDS.text("also_fixed", run, view)
+    return circuit_panels.paths(whole, sequence, at, WORDS.text("when", head=""), also_fixed)
 
 
 def blocks(run: Run, view: View) -> Panel:
@@ -84,7 +74,6 @@ def blocks(run: Run, view: View) -> Panel:
     task = task_of(run.config)
     head = best(run)[0 if view.read == "W_K1" else 1]
     read = partial(read_with, view.read, head, run.config.heads, final_weights(run), task)
-    when = WHEN
-    if run.config.heads > 1 and view.read != "W_O2":
-        when = f"{WHEN}, head {view.read[-1]}.{head + 1}"
+    is_of_head = run.config.heads > 1 and view.read != "W_O2"
+    when = WORDS.text("when", head=f"{view.read[-1]}.{head + 1}" if is_of_head else "")
     return blocks_panel.drawn(view.read, read, task, when)

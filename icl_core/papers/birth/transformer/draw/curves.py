@@ -1,24 +1,49 @@
 """The curves that have no place on the stage: losses, triggers against others, how far layer 1
-reaches; one layer."""
+reaches, recalls and gradients of the matrices; and the table of one layer."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, colour, mean_of
-from icl_core.papers.birth.shared.behaviour import INDUCTION
-from icl_core.papers.birth.transformer.draw.stage import attends, step
+from icl_core.papers.birth.shared.memories import memory_tokens
+from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.train import task_of
+from icl_core.papers.birth.transformer.draw.stage import step
 from icl_core.papers.birth.transformer.load_run import (
     KINDS,
-    Head,
+    attends,
+    finder,
     last_heads,
-    of_role,
     one_back_in_example,
 )
 from icl_core.papers.birth.transformer.settings import View
+from icl_core.papers.birth.transformer.words import WORDS
+
+# by the id of a probe: label, colour, dash; the colours of the simplified model's
+PROBES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1_early": ("W_K¹ early", "layer 1", None),
+    "W_K1": ("W_K¹ all", "layer 1", "dot"),
+}
+# by the id of a matrix: label, colour, dash
+GATES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1": ("W_K¹", "layer 1", None),
+    "W_out2": ("feed-forward 2", "layer 4", "dash"),
+}
+WINDOW = 10  # steps that a gradient's size is averaged over
+
+
+def _data(x_name: str, series: Sequence[Curve]) -> pd.DataFrame:
+    """Return curves over the same x as a table, the mean over seeds of each."""
+    return pd.DataFrame({x_name: series[0].x} | {curve.name: curve.mean() for curve in series})
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -29,22 +54,16 @@ def losses(run: Run, view: View) -> Panel:
         Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
     ]
     mean = mean_of(run["curve/in_context_loss"])
-    return Panel(
-        f"In-context loss falls from {mean[0]:.2f} to {mean[-1]:.2f} nats"
-        if run.finished
-        else "Losses so far",
-        "In-context loss: where only the context tells the next character. Global loss: where "
-        "bigrams do, that is, which character often follows which. Which of them falls first? In "
-        "a model that never looks back only the global loss comes down far.",
-        figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view)),
-        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+    figure = figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view))
+    return WORDS.panel(
+        "losses", run, view, figure, data=_data("step", series), first=mean[0], last=mean[-1]
     )
 
 
 def groups(run: Run, view: View) -> Panel:
     """Draw, of the head that finds most, the attention on followers at triggers against other
     characters that come again."""
-    head = _finder(run)
+    head = finder(run)
     at = run.names("heads").index(head.name)
     x = run["curve/step"]
     series = [
@@ -53,28 +72,23 @@ def groups(run: Run, view: View) -> Panel:
         Curve("at others", x, run["heads/others"][:, at], "layer 4"),
         Curve("others, even", x, run["heads/others_even"][:, at], "layer 4", "dot"),
     ]
-    return Panel(
-        f"Head {head.name} finds what followed triggers ({head.triggers:.0%}) and others "
-        f"({head.others:.0%})",
-        "Attention on what followed the character just read earlier in the sequence: at "
-        "triggers, and at characters that come again and are none. With fixed triggers, a head "
-        "can know them and be active there alone; with random ones any character may be a "
-        "trigger. Dotted: attention spread evenly.",
-        figures.curves(
-            series,
-            "training step",
-            "attention on what followed",
-            y_range=(0, 1.02),
-            at=step(run, view),
-        ),
-        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+    figure = figures.curves(
+        series,
+        "training step",
+        "attention on what followed",
+        y_range=(0, 1.02),
+        at=step(run, view),
     )
-
-
-def _finder(run: Run) -> Head:
-    """Return the head that finds most of what followed triggers."""
-    heads = last_heads(run)
-    return max(of_role(heads, INDUCTION) or heads, key=lambda head: head.found)
+    return WORDS.panel(
+        "groups",
+        run,
+        view,
+        figure,
+        data=_data("step", series),
+        head=head.name,
+        at_triggers=head.triggers,
+        at_others=head.others,
+    )
 
 
 def where_read(run: Run, view: View) -> Panel:
@@ -88,22 +102,21 @@ def where_read(run: Run, view: View) -> Panel:
         kind = KINDS.get(head.role, colour("seed"))
         series.append(Curve(f"head {head.name}", steps, shares[:, index], kind))
     best = max(heads, key=lambda head: head.strongest)
-    return Panel(
-        f"Where it is read, head {best.name} looks most at the previous character in "
-        f"{best.strongest:.0%} of cases",
-        "The probe that the authors' code logs. Take a query whose answer only the context tells, "
-        "and the position where the next layer looks most: is a head's strongest look from there "
-        "at the character before? The title counts many sequences after the training, the curves "
-        "the few such queries in the sequence of the maps. Heads that the next layer does not need "
-        "stay low.",
-        figures.curves(
-            series,
-            "training step",
-            "strongest look is at the previous character",
-            y_range=(0, 1.02),
-            at=step(run, view),
-        ),
-        data=pd.DataFrame({"step": steps} | {curve.name: curve.mean() for curve in series}),
+    figure = figures.curves(
+        series,
+        "training step",
+        "strongest look is at the previous character",
+        y_range=(0, 1.02),
+        at=step(run, view),
+    )
+    return WORDS.panel(
+        "where_read",
+        run,
+        view,
+        figure,
+        data=_data("step", series),
+        head=best.name,
+        share=best.strongest,
     )
 
 
@@ -121,26 +134,81 @@ def reach(run: Run, view: View) -> Panel:
         of_layer = slice(layer * run.config.heads, (layer + 1) * run.config.heads)
         mean = masses[of_layer].mean(0)
         series.append(Curve(f"mean of layer {layer + 1}", x, mean, "layer 1", "dot"))
-    early = masses[best, 1:17].mean()
-    late = masses[best, -16:].mean()
-    return Panel(
-        f"Head {head.name} puts {early:.0%} of its attention on the previous character early, "
-        f"{late:.0%} late",
-        "After the training: the attention on the previous character by the position that it is "
-        "asked at, the mean over held-out sequences; early and late are the first and the last "
-        "16. A head that had stored all positions alike would draw a level line; one that spreads "
-        "evenly falls as 1/t.",
-        figures.curves(
-            series, "position", "attention on the previous character", y_range=(0, 1.02)
-        ),
-        data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}),
+    figure = figures.curves(
+        series, "position", "attention on the previous character", y_range=(0, 1.02)
     )
+    return WORDS.panel(
+        "reach",
+        run,
+        view,
+        figure,
+        data=_data("position", series),
+        head=head.name,
+        early=masses[best, 1:17].mean(),
+        late=masses[best, -16:].mean(),
+    )
+
+
+def recalls(run: Run, view: View) -> Panel:
+    """Draw the recall of the three memories of an induction head over training (Figure 10). Raises
+    `CannotDraw` unless the model has two layers."""
+    if "curve/recall_W_O2" not in run.tensors:
+        raise CannotDraw("which matrix stores what is known of two layers only")
+    x = run["curve/step"]
+    series = [
+        Curve(label, x, run[f"curve/recall_{name}"], *look)
+        for name, (label, *look) in PROBES.items()
+    ]
+    final = {name: curve.mean()[-1] for name, curve in zip(PROBES, series, strict=True)}
+    figure = figures.curves(
+        series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)
+    )
+    return WORDS.panel(
+        "recalls",
+        run,
+        view,
+        figure,
+        data=_data("step", series),
+        output=final["W_O2"],
+        same=final["W_K2"],
+        previous=final["W_K1_early"],
+        early=early_positions(run.config.T),
+        chance=1 / len(memory_tokens(task_of(run.config))),
+    )
+
+
+def gradients(run: Run, view: View) -> Panel:
+    """Draw the size of each matrix's gradient over training: what waits for what."""
+    looks = {name: look for name, look in GATES.items() if f"batch/gradient_{name}" in run.tensors}
+    sizes = {name: _smooth(run[f"batch/gradient_{name}"]) for name in looks}
+    x = np.arange(next(iter(sizes.values())).shape[1]) * WINDOW + WINDOW / 2
+    series = [Curve(label, x, sizes[name], *look) for name, (label, *look) in looks.items()]
+    peaks = sorted((float(x[np.nanargmax(mean_of(sizes[name]))]), looks[name][0]) for name in looks)
+    peak_steps = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
+    figure = figures.curves(
+        series, "training step", "norm of the gradient", log_y=True, at=step(run, view)
+    )
+    return WORDS.panel(
+        "gradients",
+        run,
+        view,
+        figure,
+        data=_data("step", series),
+        peaks=peak_steps,
+        window=WINDOW,
+    )
+
+
+def _smooth(norms: np.ndarray) -> np.ndarray:
+    """Return means over windows of steps, [seeds, windows], of norms [seeds, steps]."""
+    steps = norms.shape[1] // WINDOW * WINDOW  # in whole windows
+    return norms[:, :steps].reshape(len(norms), -1, WINDOW).mean(2)
 
 
 def one_layer(run: Run, view: View) -> Panel:
     """Tabulate what a single layer attends to and predicts, beside this model."""
     alone, model = attends(run)
-    head = _finder(run)
+    head = finder(run)
     rows = [
         ("attention on what followed the trigger", _alone(run, "triggers"), head.triggers),
         ("… if spread evenly", _alone(run, "triggers_even"), head.triggers_even),
@@ -152,17 +220,8 @@ def one_layer(run: Run, view: View) -> Panel:
         ("names the likeliest bigram", *_both(alone, model, "bigram")),
     ]
     columns = ["over held-out sequences", "one layer", f"this model, head {head.name}"]
-    beside = "" if alone is None else " The layer beside the model is trained with AdamW."
-    single = model if alone is None else alone
-    return Panel(
-        f"One layer just counts: {single['where_right']:.0%} right where counting is right, "
-        f"{single['where_wrong']:.0%} where it is not",
-        "A single layer sees which characters came, and no copy that tells what came before them. "
-        "Its attention is spread almost evenly, which counts characters. Naming the one that has "
-        f"come up most beyond its usual frequency is right {single['guess']:.0%} of the time; "
-        f"where it is wrong, one layer has little to go by.{beside}",
-        table=pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all"),
-    )
+    table = pd.DataFrame(rows, columns=columns).round(3).dropna(axis=1, how="all")
+    return WORDS.panel("one_layer", run, view, table=table, is_beside=alone is not None)
 
 
 def _alone(run: Run, name: str) -> float:

@@ -22,10 +22,11 @@ from icl_core.papers.birth.transformer.load_run import (
     example_maps,
     final_weights,
     heads_shown,
-    of_role,
+    last_heads,
 )
 from icl_core.papers.birth.transformer.measurements import LOOKED
 from icl_core.papers.birth.transformer.settings import View
+from icl_core.papers.birth.transformer.words import WORDS
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SOME = 0.1  # of its attention on the previous character: named, though too little for the label
@@ -55,19 +56,7 @@ def maps(run: Run, view: View) -> Panel:
             tokens,
             _place(index, len(heads), per_row, head),
         )
-    previous = len(of_role(heads, PREVIOUS))
-    induction = len(of_role(heads, INDUCTION))
-    return Panel(
-        f"{previous} head{'s' * (previous != 1)} find{'s' * (previous == 1)} the previous "
-        f"character, {induction} find{'s' * (induction == 1)} what followed",
-        f"A map for every head, layer.head, on the first {len(tokens)} characters of one random "
-        "sequence: each row shows where a character looks. The label says what the head does. "
-        "“Previous”: the share of its attention on the previous character, at the positions that "
-        "the next layer reads; elsewhere a stripe seen here may fade. “Followers”: the share, "
-        "beyond chance, on what followed the same trigger earlier. “Even”: it spreads its "
-        "attention over all that came before.",
-        figure,
-    )
+    return WORDS.panel("maps", run, view, figure, characters=len(tokens))
 
 
 def _place(index: int, count: int, per_row: int, head: Head) -> Subplot:
@@ -114,31 +103,38 @@ def one(run: Run, view: View) -> Panel:
     layer = min(view.layer, run.config.layers)
     index = (layer - 1) * run.config.heads + min(view.head, run.config.heads) - 1
     if view.sequence:
-        weights, tokens, cells, note = _own(run, view, index)
-        head = heads_shown(run, len(run.snapshot_steps) - 1)[index]
-        when = "your own sequence"
+        weights, tokens, cells, guesses = _own(run, view, index)
+        head = last_heads(run)[index]
     else:
         snapshot = run.snapshot_at(view)
         weights = example_maps(run, snapshot)[index, :LOOKED, :LOOKED]
         tokens = run.names("sequence")[:LOOKED]
         cells = [box for box in _boxes(run) if box[0] < LOOKED]
-        note = ""
+        guesses = [("", 0.0), ("", 0.0)]
         head = heads_shown(run, snapshot)[index]
-        when = f"step {run.snapshot_steps[snapshot]}"
-    return Panel(
-        f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
-        "Each row shows where one character looks. Outlined are the cells that hold what "
-        "followed the same character earlier: at a trigger an induction head looks there. A "
-        "head that finds the previous character has a stripe beside the diagonal. What it does, "
-        "as the title says, is measured over many sequences once the training has ended.",
+    (likeliest, likeliest_chance), (second, second_chance) = guesses
+    return WORDS.panel(
+        "one",
+        run,
+        view,
         figures.attention(weights, tokens, cells),
-        note=note,
+        head=head.name,
+        does=head.does,
+        strength=head.strength,
+        is_labelled=head.role in SHORT,
+        is_own=bool(view.sequence),
+        likeliest=likeliest,
+        likeliest_chance=likeliest_chance,
+        second=second,
+        second_chance=second_chance,
     )
 
 
-def _own(run: Run, view: View, index: int) -> tuple[np.ndarray, list[str], list[Box], str]:
-    """Return a head's map of the visitor's sequence, [T, T], its characters and cells, and a
-    sentence on what the model says comes next."""
+def _own(
+    run: Run, view: View, index: int
+) -> tuple[np.ndarray, list[str], list[Box], list[tuple[str, float]]]:
+    """Return a head's map of the visitor's sequence, [T, T], its characters and cells, and the two
+    likeliest next characters, each with its probability."""
     sequence = choose(task_of(run.config), view)
     with torch.no_grad():
         outcome = forward(final_weights(run), sequence.inputs[None], run.config.heads)
@@ -147,9 +143,8 @@ def _own(run: Run, view: View, index: int) -> tuple[np.ndarray, list[str], list[
     guesses = []
     for token in chances.topk(2).indices.tolist():
         label = visible_characters(sequence.task.characters[token])[0]
-        guesses.append(f"“{label}” ({chances[token]:.0%})")
-    sentence = f"What comes next, says the whole model: {guesses[0]}, else {guesses[1]}."
-    return weights, sequence.characters, boxes(sequence), sentence
+        guesses.append((label, float(chances[token])))
+    return weights, sequence.characters, boxes(sequence), guesses
 
 
 def _boxes(run: Run) -> list[Box]:
@@ -194,16 +189,11 @@ def table(run: Run, view: View) -> Panel:
         "after others",
         "evenness",
     ]
-    even = heads[0]
-    return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: what each head looks at",
-        "Shares of attention: on the character before, at the positions that the next layer reads "
-        "(of the last layer at all); the share of these positions from which the strongest look is "
-        "there, which the authors' code logs; the same attention over all positions; at a trigger "
-        "that has come before, on what followed it; at any other character that comes again, on "
-        "what followed that. Where the next layer reads is measured, before the end, on the "
-        "sequence of the maps alone. Evenness is the entropy as a share of its maximum. A head "
-        f"spread evenly would have {even.triggers_even:.2f} after triggers and "
-        f"{even.others_even:.2f} after others.",
+    return WORDS.panel(
+        "table",
+        run,
+        view,
         table=pd.DataFrame(rows, columns=columns).round(3),
+        at_triggers=heads[0].triggers_even,
+        at_others=heads[0].others_even,
     )

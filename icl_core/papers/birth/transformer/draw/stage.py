@@ -13,11 +13,12 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond
 from icl_core.papers.birth.transformer.load_run import (
     KINDS,
     Head,
-    heads_shown,
+    attends,
     last_heads,
     one_back_in_example,
 )
 from icl_core.papers.birth.transformer.settings import View
+from icl_core.papers.birth.transformer.words import WORDS
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
@@ -28,12 +29,6 @@ LEGENDS = {PREVIOUS: "previous", INDUCTION: "followers"}
 def step(run: Run, view: View) -> float | None:
     """Return the training step shown, if there are snapshots."""
     return run.step(view) if run.snapshot_steps else None
-
-
-def accuracy_at(run: Run, at: float, name: str = "accuracy") -> float:
-    """Return the mean over seeds of a curve at a training step, which may lie between two
-    evaluations."""
-    return float(np.interp(at, run["curve/step"], mean_of(run[f"curve/{name}"])))
 
 
 def accuracy(run: Run, view: View) -> Panel:
@@ -62,18 +57,9 @@ def accuracy(run: Run, view: View) -> Panel:
     )
     for label in figure.layout["annotations"]:  # where the curve is far above
         label.update(x=0.99, xanchor="right", bgcolor="rgba(0,0,0,0)")
-    return Panel(
-        f"{accuracy_at(run, at):.0%} are right in context"
-        if run.finished and at is not None
-        else "Right in context",
-        "How often the likeliest next character is the one that only the context tells, on "
-        "held-out sequences; the pale line is the batch just trained on. The dotted lines are "
-        "repeating the character just read, a single layer that AdamW has trained on the same "
-        "task, and the best predictor, which knows how sequences are drawn and infers their "
-        "triggers. Without an induction head the curve stays near the lower ones.",
-        figures.seated(figure.update_layout(showlegend=False)),
-        data=pd.DataFrame({"step": x, "accuracy": mean_of(curve)}),
-    )
+    data = pd.DataFrame({"step": x, "accuracy": mean_of(curve)})
+    seated = figures.seated(figure.update_layout(showlegend=False))
+    return WORDS.panel("accuracy", run, view, seated, data=data)
 
 
 def doing(run: Run, view: View) -> Panel:
@@ -99,18 +85,8 @@ def doing(run: Run, view: View) -> Panel:
         pd.Series(curve.mean(), curve.x, name=head.name)
         for curve, head in zip(series, last_heads(run), strict=True)
     ]
-    return Panel(
-        _doing_title(run, view),
-        "A line for every head of one seed. Heads that come to find the previous character show "
-        "their attention on it at the positions where the next layer reads, in the sequence of the "
-        "maps. Heads that come to find what followed a trigger show their attention on that, "
-        "beyond what even attention has, over many sequences. Of the others you see the larger of "
-        "the two, paler. A head that learns nothing stays low. After the training the title, like "
-        "the labels of the maps, counts many sequences for both, so that it may differ from where "
-        "the curves end.",
-        figures.seated(figure),
-        data=pd.concat(table, axis=1).rename_axis("step").reset_index(),
-    )
+    data = pd.concat(table, axis=1).rename_axis("step").reset_index()
+    return WORDS.panel("doing", run, view, figures.seated(figure), data=data)
 
 
 def _doing(run: Run, index: int, head: Head) -> Curve:
@@ -144,15 +120,6 @@ def _beyond(run: Run, index: int) -> np.ndarray:
     return np.array(list(map(beyond, masses, even)))
 
 
-def _doing_title(run: Run, view: View) -> str:
-    if not run.snapshot_steps:
-        return "What the heads do"
-    heads = heads_shown(run, run.snapshot_at(view))
-    previous = max(head.previous for head in heads)
-    followers = max(0.0, *(head.found for head in heads))  # fewer than by chance: none
-    return f"Heads reach {previous:.0%} previous, {followers:.0%} followers"
-
-
 def needed(run: Run, view: View) -> Panel:
     """Draw the accuracy with each head alone replaced by its mean output, after the training."""
     heads = last_heads(run)
@@ -171,15 +138,14 @@ def needed(run: Run, view: View) -> Panel:
         text="value" if len(heads) < 5 else "none",
         height=figures.SEAT,
     )
-    worst = heads[int(np.argmin(accuracies))]
-    return Panel(
-        f"Without head {worst.name}, {min(accuracies):.0%} are right, not {whole:.0%}",
-        "After the training, one head at a time is replaced by its mean output, which keeps what "
-        "it always says and takes away what it says of this sequence. The bar is the accuracy "
-        "that is left, with one standard error; the colours are those of what the heads do. A "
-        "head that is not needed leaves the bar at the line.",
+    return WORDS.panel(
+        "needed",
+        run,
+        view,
         figures.seated(figure),
         data=pd.DataFrame({"head": [head.name for head in heads], "accuracy": accuracies}),
+        head=heads[int(np.argmin(accuracies))].name,
+        left=min(accuracies),
     )
 
 
@@ -204,25 +170,4 @@ def counting(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(
         axis(showgrid=False)
     )
-    single = alone or model
-    return Panel(
-        f"Where counting fails, one layer gets {single['where_wrong']:.0%}",
-        "A trigger's output comes whenever its trigger does. So a guess can do without order: "
-        "name the character that has come up most beyond its usual frequency. It is right "
-        f"{single['guess']:.0%} of the time. The bars show how often the models are right where "
-        "this guess is, and where it is not, after the training. Without a head that finds the "
-        "previous character the bar on the right stays low.",
-        figures.seated(figure),
-        data=pd.DataFrame(rows),
-    )
-
-
-def attends(run: Run) -> tuple[dict[str, float] | None, dict[str, float]]:
-    """Return `attends/values` by name: of the single layer beside the model, None if there is none,
-    and of the model."""
-    names = run.names("attends")
-    model = dict(zip(names, run["attends/values"].tolist(), strict=True))
-    alone = run.tensors.get("one_layer/attends")
-    if alone is None:
-        return None, model
-    return dict(zip(names, alone.tolist(), strict=True)), model
+    return WORDS.panel("counting", run, view, figures.seated(figure), data=pd.DataFrame(rows))

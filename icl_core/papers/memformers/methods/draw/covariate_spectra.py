@@ -10,15 +10,12 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.methods import covariate_spectra
 from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.methods.words import WORDS
 from icl_core.papers.memformers.shared import load_run
 from icl_core.papers.memformers.shared.draw.losses import roomy
 
 COLOURS = 8  # that eigenvalues have; from there on they repeat, dashed
 ROOM = 1.15  # the factor by which the axis goes beyond the means
-FIRST = (
-    "Step 0 is after the first phase, which trains A and B without memory; with B = 0 the lines "
-    "would be level."
-)
 MOST = 5  # condition numbers in a title
 LEAST = 1e-3  # the lowest share of the mean that is drawn
 
@@ -52,19 +49,17 @@ def panel(run: Run, view: View) -> Panel:
     figure.update_xaxes(tickvals=layers, ticktext=[str(layer) for layer in layers])
     conditions = covariate_spectra.conditions(eigenvalues)
     columns = {curve.name: curve.mean() for curve in series}
-    return Panel(
-        _title(conditions, load_run.step_of(run, depth, snapshot)),
-        "B moves the covariates. You see the eigenvalues of S = X Xᵀ / n before each layer, in the "
-        "coordinates that A counts in, divided by their mean; the mean over "
-        f"{covariate_spectra.PROMPTS} prompts that the model was not trained on, with the standard "
-        "deviation as a band. Look whether the lines come together: a step of gradient descent "
-        "removes most of the error where all eigenvalues are alike, and the Newton–Schulz "
-        "iteration for the inverse of S brings them together in this way. "
-        + (FIRST if run.config.first_steps else "With B = 0, as before training, lines are level."),
+    return WORDS.panel(
+        "covariates",
+        run,
+        view,
         roomy(figure),
         data=pd.DataFrame({"layer": layers, "condition number": conditions} | columns).round(5),
-        note="The condition number in the title is the largest eigenvalue over the smallest, as a "
-        "geometric mean over prompts. No layer meets what the last one makes of the covariates.",
+        deep=depth > MOST,
+        first=conditions[0],
+        last=conditions[-1],
+        every=", ".join(f"{condition:.3g}" for condition in conditions),
+        prompts=covariate_spectra.PROMPTS,
     )
 
 
@@ -83,10 +78,3 @@ def _range(*spectra: np.ndarray) -> tuple[float, float]:
     the finished model among them it moves little from step to step."""
     means = np.concatenate([eigenvalues.mean(1).ravel() for eigenvalues in spectra])
     return max(float(means.min()), LEAST) / ROOM, float(means.max()) * ROOM
-
-
-def _title(conditions: np.ndarray, step: int) -> str:
-    numbers = [f"{value:.3g}" for value in conditions]
-    if len(numbers) > MOST:
-        return f"Step {step}: condition number {numbers[0]} in layer 1, {numbers[-1]} in the last"
-    return f"Step {step}: the layers meet condition numbers {', '.join(numbers)}"

@@ -1,27 +1,28 @@
-"""Log-loss against the number of layers, beside every classical method and the floors (Figures 1 to
-4)."""
+"""Log-loss against the number of layers: beside every classical method and the floors (Figures 1 to
+4), on the authors' prompts, on a model's own prompts (Figures 5 and 6), and against what layers of
+GD++ cost."""
 
 import numpy as np
 import pandas as pd
 
+from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods import printed_curves
+from icl_core.papers.memformers.methods import products
+from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.methods.words import WORDS, findings
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import (
     FULL,
-    LABELS,
     NEUTRAL,
     SCALAR,
     tabled,
     trained_name,
-    written,
 )
-from icl_core.papers.memformers.shared.load_run import end, log_of, variant_beside
-from icl_core.papers.memformers.shared.test_set import PROMPTS
-from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
+from icl_core.papers.memformers.shared.load_run import end, log_of
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # of a baseline, by id: name, colour, dash, overlay from which it is drawn
 METHODS = {
@@ -33,31 +34,8 @@ METHODS = {
     "nesterov": ("Nesterov", "nesterov", "dash", "all"),
     "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
 }
-MEDIAN = (
-    "You see the median over prompts: half of them have a smaller error. The dotted line is the "
-    "best for the mean. It is no bound here: a model may be better on most prompts, and worse on "
-    "rare ones."
-)
-RINGS = (
-    " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 "
-    "prompts, as many as the authors test on. Their classical methods see 19 of the 20 examples."
-)
-COMPLEX = (
-    "The best polynomial has complex roots here, for the labels have noise: steps without memory "
-    "are real and cannot make it. Look at the dotted floor: only models with memory reach it."
-)
-# the labels of trained models that are no nouns
-NOUNS = {
-    "trained": "the trained model",
-    "CGD-like": "the CGD-like Memformer",
-    "LFOM": "the LFOM Memformer",
-    "one head": "the model with one head",
-    "Γ shared": "the Memformer with one Γ for all layers",
-    "Γ free": "the Memformer with Γ free",
-}
 RIDGE = "ridge, the best of all methods"
-CLOSE = 0.1  # log-losses that differ by less count as equal
-FEW = 1000  # prompts that the authors evaluate on
+WIDE = 0.3  # between both log-losses: the batch has been learned
 
 
 def depth_panel(run: Run, view: View) -> Panel:
@@ -70,12 +48,16 @@ def depth_panel(run: Run, view: View) -> Panel:
     y_title = "log-loss" + " of the median" * (view.average == "median")
     figure = losses.over_layers(series, y_title, limits(run, zero), zero)
     ringed = view.average == "mean" and view.overlay != "trained"
-    return Panel(
-        _title(run, view),
-        _caption(run, view) + RINGS * bool(ringed and printed_curves.fresh(run)),
+    return WORDS.panel(
+        "depth",
+        run,
+        view,
         figure.add_traces(rings(run, view.overlay)) if ringed else figure,
         data=_table(run),
-        note=_note(run) if view.average == "mean" else "",
+        mean=view.average == "mean",
+        findings=findings(run, view),
+        every=view.overlay == "all",
+        ringed=ringed and bool(printed_curves.fresh(run)),
     )
 
 
@@ -187,145 +169,141 @@ def _table(run: Run) -> pd.DataFrame:
     return tabled("layers", x, series)
 
 
-def _title(run: Run, view: View) -> str:
-    """Return where the deepest models and CGD end."""
-    L = run.config.layers
-    key, _ = losses.floor_of(run.config)
-    trained, floor, cg = (
-        end(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg")
+def is_printed(config: object) -> bool:
+    """Return whether something is printed of a setting on the authors' own prompts."""
+    return any(row.claim.is_at(config) and not row.minus for row in printed_curves.ROWS)
+
+
+def as_printed_panel(run: Run, view: View) -> Panel:
+    """Draw each curve on the authors' own prompts, and rings where the paper has it."""
+    rows = [row for row in printed_curves.rows_of(run) if not row.minus]
+    x = run["depth/layers"]
+    zero = float(np.log(run.config.d))
+    logs = {row.name: row.measured(run) for row in rows}
+    count = max(map(len, (row.curve for row in rows)), default=len(x))
+    series = [Curve(row.name, x[:count], logs[row.name], row.kind, markers=True) for row in rows]
+    points = [(row.name, row.curve, row.kind, None) for row in rows]
+    y_range = losses.window([*logs.values(), *(row.curve for row in rows), [zero]])
+    figure = losses.over_layers(series, "log-loss", y_range, zero)
+    gaps = {row.name: float(np.abs(logs[row.name].mean(0) - row.curve).max()) for row in rows}
+    worst = max(gaps, key=lambda name: gaps[name])
+    columns = {"layers": x[:count]}
+    for row in rows:
+        columns[row.name] = logs[row.name].mean(0).round(3)
+        columns[f"{row.name}, printed"] = np.array(row.curve)
+    return WORDS.panel(
+        "as_printed",
+        run,
+        view,
+        figure.add_traces(losses.printed(points)),
+        data=pd.DataFrame(columns),
+        gap=gaps[worst],
+        curve=worst,
     )
-    moving = VARIANTS[run.config.variant].moves_covariates
-    named = "floor without moving covariates" if moving else "floor"
-    numbers = f"trained {written(trained)}, {named} {written(floor)}"
-    numbers += f", CGD {written(cg)}" if view.average == "mean" else " (medians)"
-    return f"Log-loss with {L} layer{'s' * (L > 1)}: {numbers}"
 
 
-def _caption(run: Run, view: View) -> str:
-    """Return what to look at, and the findings that this run shows."""
-    parts = [
-        "Each dot is a model trained for that depth; lower is better. Log-loss is the logarithm "
-        "of the squared error: one less is an error 2.7 times smaller. A model that has learned "
-        "nothing stays at predicting zero, log d."
-    ]
-    if view.average == "median":
-        parts.append(MEDIAN)
-    elif view.overlay != "trained":
-        parts += [_power(run), _shared(run), _knowing(run)]
-    if view.overlay == "all":
-        parts.append(
-            "Gradient descent and the methods called tuned have the best constant settings for "
-            "each depth; momentum and Nesterov without that word have the authors'."
-        )
-    return " ".join(part for part in parts if part)
-
-
-def _power(run: Run) -> str:
-    """Return finding 1, where models of equal power were trained: they share a floor, so a gap
-    between them is a matter of training."""
-    equal = {
-        label: loss for label, variant, loss in _models(run) if variant and variant.equal_power
+def overfit_panel(run: Run, view: View) -> Panel:
+    """Draw training and fresh loss by depth, for the trained model and for CGD."""
+    x = run["depth/layers"]
+    zero = float(np.log(run.config.d))
+    logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
+    kinds = {
+        name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs
     }
-    if len(equal) < 2:
-        return ""
-    ends = [end(run, loss) for loss in equal.values()]
-    gap = max(ends) - min(ends)
-    above = min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
-    *first, last = equal
-    if not np.isfinite(run["reference/floor_steps"][-1, -1]):
-        return COMPLEX
-    who = f"{', '.join(map(_noun, first))} and {_noun(last)}"
-    if not np.isfinite(gap):
-        return ""
-    if gap < CLOSE and above < CLOSE:
-        reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
-        return (
-            f"Look at the dotted floor: {reached}. Memory adds no power here, only another way to "
-            "get there."
-        )
-    batch = ""
-    if run.config.batches != "fresh":
-        batch = f" (on batches of {run.config.batch:,} that are kept)"
-    return (
-        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, "
-        f"and {written(above)} or more above it, is a matter of training{batch}, not of power."
-    )
-
-
-def _noun(label: str) -> str:
-    """Return what a legend calls a model as a noun of a sentence."""
-    if label in NOUNS:
-        return NOUNS[label]
-    if label.startswith("learned in"):
-        return f"the one {label}"
-    return f"the {label}"
-
-
-def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
-    """Return what the run has trained: label, variant (None where unknown) and the tensor of its
-    loss."""
-    own = VARIANTS[run.config.variant]
-    beside = [
-        (LABELS.get(id, id), variant_beside(run, id), f"beside/{id}/loss")
-        for id in run.names("beside")
+    dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
+    series = [
+        Curve(name, x, y, kinds[name], dashes[name], markers=True) for name, y in logs.items()
     ]
-    return [("trained", own, "evaluated/loss"), *beside]
-
-
-def _shared(run: Run) -> str:
-    """Return finding 2, where such a model was trained: one Γ for all layers is weaker."""
-    name = next(
-        (loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None
+    fresh = [y for name, y in logs.items() if "fresh" in name]
+    figure = losses.over_layers(
+        series, "log-loss", losses.window([*fresh, [zero]], [*logs.values()]), zero
     )
-    if name is None or run.config.layers < 2:
-        return ""
-    above = end(run, name) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
-    return f"One Γ shared by all layers stays {written(above)} above it." if above > CLOSE else ""
-
-
-def _knowing(run: Run) -> str:
-    """Return finding 3, where it holds: conjugate gradient that knows Σ⁻¹ wins, up to d − 1 layers;
-    after d steps both are exact."""
-    before = max(1, run.config.d - 1)
-    cg, pcg, own = (
-        mean_of(log_of(run[name]))[:before]
-        for name in ("baseline/cg", "baseline/pcg", "evaluated/loss")
-    )
-    ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
-    if not ahead.all():
-        even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
-        return "All eigenvalues of Σ are alike, so that Σ⁻¹ adds nothing to CGD." if even else ""
-    too = bool(((pcg < own) | ~np.isfinite(pcg)).all())
-    whom = "plain CGD and of the trained model" if too else "plain CGD"
-    later = f" up to {before}; after d steps both are done" * (run.config.layers > before)
-    return (
-        f"CGD that is given Σ⁻¹ (dashed) is ahead of {whom} at every depth{later}. To know Σ⁻¹, "
-        "and how S varies from prompt to prompt, is what lets fixed steps beat plain CGD."
+    own, new = (end(run, f"evaluated/{measure}") for measure in ("train", "loss"))
+    ahead = "baseline/cg_train" in run.tensors and own < end(run, "baseline/cg_train")
+    return WORDS.panel(
+        "overfit",
+        run,
+        view,
+        figure,
+        data=tabled("layers", x, series),
+        fresh_batches=run.config.batches == "fresh",
+        outcome=_outcome(new, new - own, zero),
+        worse_than_zero=new > zero,
+        ahead_on_own_alone=ahead and new > end(run, "baseline/cg"),
+        changing=run.config.batches == "resampled",
     )
 
 
-def _note(run: Run) -> str:
-    """Return how exact the means are."""
-    n = run.config.n
+def _lines(run: Run) -> dict[str, str]:
+    batch = "prompts in training" if run.config.batches == "fresh" else "its own batch"
+    own = {"trained, fresh prompts": "evaluated/loss", f"trained, {batch}": "evaluated/train"}
+    classical = {"CGD, fresh prompts": "baseline/cg", "CGD, that batch": "baseline/cg_train"}
+    return {name: key for name, key in (own | classical).items() if key in run.tensors}
+
+
+def _outcome(fresh: float, gap: float, zero: float) -> int:
+    """Return what the log-losses on fresh prompts, on own ones (by their `gap`), and of predicting
+    zero show: nothing, that the model has learned nothing, or the task, or its prompts."""
+    if not np.isfinite(gap):
+        return 0
+    if gap < WIDE:
+        return 1 if fresh >= zero else 2
+    return 3
+
+
+def by_products(run: Run, view: View) -> Panel:
+    """Draw the log-loss on fresh prompts against products with S."""
     d = run.config.d
-    error = float(mean_of(run["evaluated/error"])[-1])
-    key, _ = losses.floor_of(run.config)
-    noise = float(run["reference/noise" + key.removeprefix("floor")][-1])
-    layers = f"{run.config.layers} layer{'s' * (run.config.layers > 1)}"
-    text = f"Natural logarithms, on {PROMPTS:,} fresh prompts. "
-    if key == "floor":
-        text += (
-            "The floor is exact, from the moments of the Wishart distribution. A trained mean is "
-            "corrected by what the floor's own method has on these prompts in place of its exact "
-            "loss. "
-        )
-    text += (
-        f"Standard error with {layers}: ± {error:.2g}. A few prompts have very large errors: a "
-        f"mean over {FEW} prompts and their queries would be off by ± {noise:.2g}."
+    depths = [int(layers) for layers in run["depth/layers"]]
+    logs = log_of(run["evaluated/loss"])
+    zero = float(np.log(d))
+    tokens = run.config.n if VARIANTS[run.config.variant].needs_examples else 0
+    costs = [products.products(layers, d, tokens) for layers in depths]
+    degrees = [products.degree(layers) for layers in depths]
+    lines = {name: products.conjugate(run, name) for name in ("cg", "pcg")}
+    floor = log_of(run["baseline/floor"])
+    low, high = losses.window(
+        [mean_of(logs), floor, [zero], *(line[:-1] for line in lines.values())]
     )
-    if n >= d:
-        return text
-    return text + (
-        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes "
-        "the smallest w that fits, and misses w* as well."
+    high = min(high, zero + 1.5)
+    last = max(costs[-1], products.MOST)
+    series = [_level(name, line, last, low + 0.02 * (high - low)) for name, line in lines.items()]
+    series += [
+        Curve(FULL + " (B = 0)", depths, floor, "floor"),
+        Curve("GD++, by its degree", degrees, logs, "trained", "dot", markers=True),
+        Curve("GD++, by products", costs, logs, "trained", markers=True),
+    ]
+    figure = figures.curves(
+        series, "products with S, or degree", "log-loss", log_x=True,
+        x_range=(0.9, 1.1 * last), y_range=(low, high), lines=[("predicting zero", zero, "floor")],
+    )  # fmt: skip
+    can_be_exact = run.config.n >= d <= products.MOST
+    return WORDS.panel(
+        "products",
+        run,
+        view,
+        losses.roomy(figure),
+        data=_products_table(depths, costs, degrees, mean_of(logs)),
+        error=float(mean_of(logs)[-1]),
+        products=costs[-1],
+        degree=degrees[-1],
+        exact=can_be_exact,
+        cg=float(lines["cg"][-1]),
+        cg_steps=len(lines["cg"]),
+    )
+
+
+def _level(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
+    """Return the curve of a line, level from its end on; not below the `edge` of the picture."""
+    label, kind, dash, _ = METHODS[name]
+    x = np.append(np.arange(1, len(line) + 1), last)
+    y = np.maximum(np.append(line, line[-1]), edge)
+    return Curve(label, x, y, kind, dash, markers=True)
+
+
+def _products_table(
+    depths: list[int], costs: list[int], degrees: list[int], logs: np.ndarray
+) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"layers": depths, "products with S": costs, "degree": degrees, "GD++": logs.round(4)}
     )

@@ -20,8 +20,8 @@ from icl_core.figures.style import (
 )
 from icl_core.papers.memformers.methods import rate_grid
 from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.methods.words import WORDS
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
-from icl_core.papers.memformers.shared.draw.losses import written
 
 HEIGHT = 430
 BELOW = 96  # pixels under the maps, with the key
@@ -36,20 +36,20 @@ def panel(run: Run, view: View) -> Panel:
     maps = subplots(list(grids), 2, HEIGHT - ABOVE - BELOW, 0.14)
     for (method, grid), subplot in zip(grids.items(), maps, strict=True):
         _add(figure, method, grid, subplot)
-    steps = min(rate_grid.DEEPEST, run.config.layers)
-    over = f"one to {steps} layers" if steps > 1 else "one layer"
-    nesterov, momentum = (written(max(grid.gap, 0.0)) for grid in grids.values())
-    return Panel(
-        f"The printed pair is {nesterov} above the best for Nesterov, {momentum} for momentum",
-        "One pair of learning rate and β for all depths. A cell is the log-loss, the mean over "
-        f"{over}, less that of the best pair (star). The ring is the pair that the paper prints as "
-        "the best it found. A method whose ring is far from its star is compared at less than its "
-        "best.",
+    nesterov, momentum = (max(grid.gap, 0.0) for grid in grids.values())
+    return WORDS.panel(
+        "rates",
+        run,
+        view,
         figure,
         data=_table(grids),
-        note="Rates are in units of one over the largest eigenvalue of Σ. The paper's .03 and .005 "
-        f"count examples that are added up: on {rate_grid.EXAMPLES} they are {NESTEROV} and "
-        f"{MOMENTUM} here. Cells {HIGHEST:g} or more above the best have one colour.",
+        nesterov=nesterov,
+        momentum=momentum,
+        steps=min(rate_grid.DEEPEST, run.config.layers),
+        examples=rate_grid.EXAMPLES,
+        nesterov_rate=NESTEROV,
+        momentum_rate=MOMENTUM,
+        highest=HIGHEST,
     )
 
 

@@ -1,5 +1,6 @@
 """What A_l has learned of Σ⁻¹ (Figures 18 to 21)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,12 @@ from icl_core.papers.memformers.shared.load_run import (
     step_of,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
+from icl_core.papers.memformers.shared.words import WORDS
 
 applies = knows_covariance
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 MOST = 4  # layers drawn at once
+LISTED = 5  # numbers that a title has room for
 WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 
@@ -50,17 +53,17 @@ def preconditioner_panel(run: Run, view: Any) -> Panel:
     titles = (f"{own}, learned", scaled, "difference", f"whitened, to ± {largest:.2g}")
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
     figure.data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
-    distance = float(distances(matrices)[layer - 1])
-    return Panel(
-        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: √Σ A √Σ is "
-        f"{written(distance, 3)} from a multiple of I",
-        "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least "
-        "squares. If Aₗ has learned Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on "
-        "a scale of its own, is a multiple of the identity. Before training both look like noise."
-        + (" Heads are summed." if run.config.heads > 1 else ""),
-        figure.update_layout(coloraxis2=diverging(largest)),
-        data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
-        note=_note(run, matrices, depth),
+    entries = pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))])
+    return WORDS.panel(
+        "preconditioner",
+        figure=figure.update_layout(coloraxis2=diverging(largest)),
+        data=entries,
+        layer=layer,
+        depth=depth,
+        step=step_of(run, depth, snapshot),
+        distance=float(distances(matrices)[layer - 1]),
+        several_heads=run.config.heads > 1,
+        multiples=_multiples_beside_best(run, matrices, depth),
     )
 
 
@@ -80,18 +83,21 @@ def whitened(run: Run, view: Any) -> Panel:
     limit = min(figures.largest_magnitude(*maps), 2.0)
     legible = run.config.d <= WRITTEN and len(layers) <= 3
     figure = figures.maps(titles, maps, None, None, "√Σ Aₗ √Σ / aₗ", limit=limit, written=legible)
-    numbers = ", ".join(written(distance, 3) for distance in by_layer)
-    if depth > 5:
-        numbers = f"{written(min(by_layer), 3)} to {written(max(by_layer), 3)}"
-    return Panel(
-        f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {numbers}",
-        "√Σ Aₗ √Σ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ "
-        "shows the identity: ones on the diagonal, grey elsewhere. One that has not looks like "
-        "noise.",
-        figure,
+    return WORDS.panel(
+        "whitened",
+        figure=figure,
         data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": by_layer}).round(5),
-        note=_note(run, matrices, depth),
+        step=step_of(run, depth, snapshot),
+        distances=listed(by_layer),
+        multiples=_multiples_beside_best(run, matrices, depth),
     )
+
+
+def listed(numbers: Sequence[float]) -> str:
+    """Return numbers with three places, one by one; of many the least and the largest."""
+    if len(numbers) > LISTED:
+        return f"{written(min(numbers), 3)} to {written(max(numbers), 3)}"
+    return ", ".join(written(number, 3) for number in numbers)
 
 
 def multiples(run: Run) -> np.ndarray:
@@ -128,21 +134,16 @@ def scales(matrices: Tensor) -> Tensor:
     return torch.where(a.abs() > 0.3 * size, a, size)
 
 
-def _note(run: Run, matrices: Tensor, depth: int) -> str:
-    """Return the multiples a_l of the matrices [L, d, d], beside the best ones."""
+def _multiples_beside_best(run: Run, matrices: Tensor, depth: int) -> str:
+    """Return what is said of the multiples a_l of the matrices [L, d, d], beside the best ones."""
     a = matrices.diagonal(dim1=1, dim2=2).mean(-1).tolist()
-    learned = f"aₗ, sorted: {' '.join(written(multiple) for multiple in sorted(a))}."
-    if VARIANTS[run.config.variant].moves_covariates:
-        return (
-            f"{learned} The covariates move here: from layer 2 on Aₗ meets others than those of Σ."
-        )
-    best = run["reference/floor_steps"][depth - 1, :depth]
-    text = (
-        f"{learned} The best linear transformer has "
-        f"{' '.join(written(float(step)) for step in best)}"
-    )
-    if VARIANTS[run.config.variant].memory == "none":
-        return f"{text}, in any order."
-    return (
-        f"{text}. Here Γ scales every Aₗ as well, so that only the decoded method can be compared."
+    variant = VARIANTS[run.config.variant]
+    moving = variant.moves_covariates
+    best = [] if moving else run["reference/floor_steps"][depth - 1, :depth].tolist()
+    return WORDS.text(
+        "multiples",
+        learned=" ".join(map(written, sorted(a))),
+        moving=moving,
+        best=" ".join(map(written, best)),
+        memory=variant.memory != "none",
     )

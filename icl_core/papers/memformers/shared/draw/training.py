@@ -15,13 +15,13 @@ from icl_core.papers.memformers.shared.draw.losses import (
     tabled,
     trained_name,
     window,
-    written,
 )
+from icl_core.papers.memformers.shared.draw.preconditioner import LISTED, listed
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
+from icl_core.papers.memformers.shared.words import WORDS
 
-MOVING = "The covariates move here: later layers meet others than those of Σ."
 NEAR = 0.1  # of the last log-loss: arrived
 TICKS = [digit * 10.0**power for power, digit in product(range(-4, 1), (1, 2, 5))]
 COLOURS = 8  # that layers have; from there on they repeat, dashed
@@ -47,16 +47,18 @@ def training_panel(run: Run, view: Any) -> Panel:
         series, "training step", "log-loss", y_range=window([*kept, [zero]]),
         lines=[("predicting zero", zero, "floor")], at=_at(run, view),
     )  # fmt: skip
-    return Panel(
-        _title(run, x, logs, others),
-        f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it "
-        "trains"
-        + (", beside what was trained with the same settings" if others else "")
-        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how early "
-        "that is, and how far above the floor. A model that learns nothing stays at predicting "
-        "zero, log d." + (" The band is the spread over seeds." if len(logs) > 1 else ""),
-        roomy(figure),
+    return WORDS.panel(
+        "training",
+        figure=roomy(figure),
         data=tabled("step", x, [Curve("trained", x, logs), *others]),
+        finished=run.finished,
+        settled=_arrival(x, logs),
+        others="".join(f", {other.name} by {_arrival(x, other.y)}" for other in others),
+        layers=run.config.layers,
+        prompts=WATCHED,
+        beside=bool(others),
+        near=NEAR,
+        several_seeds=len(logs) > 1,
     )
 
 
@@ -72,17 +74,24 @@ def distances(run: Run, view: Any) -> Panel:
         series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view)
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
-    random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
-    return Panel(
-        _distance_title(run, [float(layer.mean()[-1]) for layer in series]),
-        "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = "
-        "aₗ Σ⁻¹. Each line should fall. A layer that learns nothing about Σ stays near "
-        f"{random:.2f}, where a random matrix is."
-        + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
-        roomy(figure),
+    ends = [float(layer.mean()[-1]) for layer in series]
+    return WORDS.panel(
+        "distances",
+        figure=roomy(figure),
         data=tabled("step", x, series, 5),
-        note=MOVING if VARIANTS[run.config.variant].moves_covariates else "",
+        finished=run.finished,
+        ends=listed(ends),
+        deep=len(ends) > LISTED,
+        layers=len(ends),
+        random=random_distance(run.config.d),
+        several_seeds=run.config.seeds > 1,
+        moving=VARIANTS[run.config.variant].moves_covariates,
     )
+
+
+def random_distance(d: int) -> float:
+    """Return how far a random d × d matrix, a Gaussian one, is from a multiple of I."""
+    return (1 - 1 / d**2) ** 0.5
 
 
 def _at(run: Run, view: Any) -> float | None:
@@ -98,13 +107,6 @@ def _floor(run: Run, x: np.ndarray) -> list[Curve]:
     return [Curve(label, x[[0, -1]], np.array([value, value]), "floor")]
 
 
-def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[Curve]) -> str:
-    if not run.finished:
-        return "Loss so far"
-    steps = [f"{other.name} by {_arrival(x, other.y)}" for other in others]
-    return ", ".join([f"The model settles by step {_arrival(x, logs)}", *steps])
-
-
 def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
     """Return the step from which the mean stays within `NEAR` of its last value, in words."""
     mean = mean_of(logs)
@@ -112,16 +114,3 @@ def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
         return "–"
     outside = np.flatnonzero(~(np.abs(mean - mean[-1]) <= NEAR))
     return str(x[outside[-1] + 1 if len(outside) else 0])
-
-
-def _distance_title(run: Run, ends: list[float]) -> str:
-    if not run.finished:
-        return "Distance of every Aₗ from Σ⁻¹, so far"
-    if len(ends) > 5:
-        return (
-            f"Aₗ ends {written(min(ends), 3)} to {written(max(ends), 3)} from a multiple of Σ⁻¹ "
-            f"({len(ends)} layers)"
-        )
-    to = f"s 1 to {len(ends)}" if len(ends) > 1 else " 1"
-    numbers = ", ".join(written(distance, 3) for distance in ends)
-    return f"Aₗ ends {numbers} from a multiple of Σ⁻¹ (layer{to})"

@@ -13,10 +13,10 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.in_context_regression import gram
 from icl_core.papers.memformers.shared import load_run
-from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.variants import VARIANTS
+from icl_core.papers.memformers.shared.words import WORDS
 
 BOTH = ("tokens", "in w", "gap")
 
@@ -58,14 +58,25 @@ def forms(run: Run, view: Any) -> Panel:
     else:
         last = _read(run, view.seed_shown, view.prompt, depth, layer, None)
         figure, table = _attention(passage, last)
-    return Panel(
-        _title(passage, layer, depth),
-        _caption(run, passage, both),
-        figure,
+    variant = VARIANTS[run.config.variant]
+    gap = float(np.abs(passage.gap).max(initial=0))
+    return WORDS.panel(
+        "forms",
+        figure=figure,
         data=table,
-        note=f"Prompt {view.prompt}, training step {load_run.step_of(run, depth, snapshot)}: the "
-        f"model predicts {written(-float(passage.labels[-1]))} for the query; its true label is "
-        f"{written(passage.truth)}.",
+        layer=layer,
+        depth=depth,
+        one_w=variant.has_one_w,
+        same=gap == 0,
+        gap=f"{gap:.0e}".replace("e-0", "e-"),
+        left=np.abs(passage.labels[:-1]).mean() / np.abs(passage.given).mean(),
+        difference=both,
+        moving=variant.moves_covariates,
+        several_heads=run.config.heads > 1,
+        prompt=view.prompt,
+        step=load_run.step_of(run, depth, snapshot),
+        predicted=-float(passage.labels[-1]),
+        label=passage.truth,
     )
 
 
@@ -144,31 +155,3 @@ def _labels(passage: Forms) -> tuple[Figure, pd.DataFrame]:
     figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)
     columns = dict(zip(("tokens", "iteration in w", "difference"), rows, strict=True))
     return figure, pd.DataFrame({"token": _tokens(passage), **columns})
-
-
-def _title(passage: Forms, layer: int, depth: int) -> str:
-    if passage.residuals is None:
-        left = np.abs(passage.labels[:-1]).mean() / np.abs(passage.given).mean()
-        return f"Layer {layer} of {depth} leaves {left:.0%} of the examples' labels"
-    largest = float(np.abs(passage.gap).max())
-    agreement = "exactly" if largest == 0 else f"to {largest:.0e}".replace("e-0", "e-")
-    return f"Layer {layer} of {depth}: tokens and iteration agree {agreement}"
-
-
-def _caption(run: Run, passage: Forms, both: bool) -> str:
-    if both:
-        return (
-            "What is left of each token's label after this layer: in the first row by attention "
-            "over tokens, in the second as y − ⟨x, w⟩ with the guess w, in the third their "
-            "difference, which is rounding. As w comes closer to the true weights, the examples "
-            "fade. The query q starts at 0 and ends at minus its prediction."
-        )
-    variant = VARIANTS[run.config.variant]
-    what = "The covariates move" if variant.moves_covariates else "Γ differs from token to token"
-    why = "" if variant.has_one_w else f" {what} here, so no single w explains every token's label."
-    return (
-        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, A "
-        "x'⟩. Examples that are alike in the directions that A counts weigh most. All of a row "
-        "together is the step A ∇R(w), as the token's x sees it. The query q is the last row; no "
-        "token attends to it." + why + (" Heads are summed." if run.config.heads > 1 else "")
-    )

@@ -1,0 +1,190 @@
+"""The numbers in words.md, and which answers are right."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import Example
+from icl_core.contract.words import Reading, Words
+from icl_core.papers.birth.pretrained.load_run import (
+    ROLES,
+    asked_count,
+    chance,
+    group_index,
+    half_losses,
+    halves_by_layer,
+    head_shown,
+    losses_without_group,
+    milestones,
+    pair_recall,
+    place_of,
+    role_of,
+    roles,
+    says_attended,
+    scores_over_steps,
+)
+from icl_core.papers.birth.pretrained.settings import (
+    GRAFTS,
+    MODELS,
+    PLANTED,
+    SCORES,
+    TEXTS,
+    Config,
+    View,
+)
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+
+HALF = 0.5
+EXAMPLE = Example(
+    (
+        ("▸ ", ""),
+        ("cab", "trigger"),
+        (" lid", "output"),
+        (" oak", ""),
+        (" pen", ""),
+        (" … ", ""),
+        ("cab", "trigger"),
+    ),
+    " lid",
+)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean())
+
+
+def _heads_of(run: Run, kind: str) -> int:
+    """Return how many heads have a role."""
+    return list(roles(run).values()).count(kind)
+
+
+def _random_again(run: Run) -> np.ndarray:
+    """Return what a repeated random token costs, read after each layer."""
+    return halves_by_layer(run, View())[1]
+
+
+def _at_layer(half: int, **fields: Any) -> Reading:
+    """Return the reading of what a token costs if the stream is read after the layer shown: the
+    first time (half 0) or said again (1)."""
+    return lambda run, view: halves_by_layer(run, replace(view, **fields))[half][
+        run.snapshot_at(view)
+    ]
+
+
+def _at_readable(ahead: int) -> Reading:
+    """Return the reading of what a repeated token costs `ahead` of the readable layer."""
+    return lambda run, view: _random_again(run)[_layer(run) + ahead]
+
+
+def _best_score(measure: str) -> Reading:
+    """Return the reading of the largest score of any head of a series at the step shown."""
+    return lambda run, view: scores_over_steps(run, measure)[run.snapshot_at(view)].max()
+
+
+def _readable_layer(run: Run) -> float | None:
+    """Return the layer after which the loss of repeated tokens has fallen half of the way from its
+    largest value behind layer 1 to its last."""
+    second = _random_again(run)
+    middle = (second[1:].max() + second[-1]) / 2
+    is_above = np.flatnonzero(second > middle)
+    return float(run["snapshot/step"][is_above[-1] + 1]) if len(is_above) else None
+
+
+def _layer(run: Run) -> int:
+    return int(_readable_layer(run) or 0)
+
+
+def _does(run: Run, view: Any) -> int:
+    """Return 1 if the head shown finds the previous token, 2 if it finds what followed, else 0."""
+    role = role_of(run, *place_of(run, head_shown(run, view)))
+    return {PREVIOUS: 1, INDUCTION: 2}.get(role, 0)
+
+
+def _appeared(run: Run, view: Any) -> int:
+    """Return 0 if no kind of head appears in a series, 1 for previous-token heads alone, 2 for
+    induction heads alone, and 3 for both."""
+    steps = milestones(run)
+    return (SCORES["previous"] in steps) + 2 * (SCORES["followers"] in steps)
+
+
+def _which_number(run: Run, view: Any) -> int:
+    induction = _heads_of(run, INDUCTION)
+    return 0 if induction <= 1 else 1 if induction / len(roles(run)) < 0.2 else 2
+
+
+def _which_cost(run: Run, view: Any) -> int:
+    """Return which third of the way from the second half's loss to the first's is lost."""
+    first, second = map(_mean, half_losses(run))
+    share = (_mean(losses_without_group(run)[0][:, 1]) - second) / (first - second)
+    return 0 if share < 1 / 3 else 1 if share < 2 / 3 else 2
+
+
+def _which_recall(run: Run, view: Any) -> int:
+    recall = _mean(pair_recall(run))
+    return 0 if recall / chance(run) < 3 else 1 if recall < HALF else 2
+
+
+WORDS = Words(
+    __file__,
+    Config,
+    View,
+    readings={
+        # what is shown
+        "step": lambda run, view: run.step(view),  # of a series; otherwise the layer
+        "text_shown": lambda run, view: TEXTS[view.passage],
+        "kind": lambda run, view: SCORES[view.score],
+        "head_shown": head_shown,
+        "does": _does,
+        "model_name": lambda run, view: MODELS[run.config.model],
+        "typed_kind": lambda run, view: SCORES[view.typed_score],
+        "is_replaced": lambda run, view: view.graft != "none",
+        "graft_name": lambda run, view: GRAFTS[view.graft],
+        # what a token costs in nats, the first time and said again: of random tokens over all draws
+        "once": lambda run, view: _mean(half_losses(run)[0]),
+        "again": lambda run, view: _mean(half_losses(run)[1]),
+        "group": lambda run, view: int(run["ablation/heads"][group_index(run)]),
+        "again_without_strongest": lambda run, view: _mean(losses_without_group(run)[0][:, 1]),
+        "again_without_random": lambda run, view: _mean(losses_without_group(run)[1][:, 1]),
+        # of one text, read after a layer: of the text shown, after the layer shown
+        "once_at_layer": _at_layer(0),
+        "again_at_layer": _at_layer(1),
+        "random_once_at_layer": _at_layer(0, passage="random"),
+        "random_again_at_layer": _at_layer(1, passage="random"),
+        # of random tokens, where they become readable
+        "readable_layer": lambda run, view: _layer(run),
+        "layer_before": lambda run, view: _layer(run) - 1,
+        "again_before": _at_readable(-1),
+        "again_readable": _at_readable(0),
+        "again_last": lambda run, view: _random_again(run)[-1],
+        # numbers of heads
+        "heads": lambda run, view: len(roles(run)),
+        "induction_heads": lambda run, view: _heads_of(run, INDUCTION),
+        "previous_heads": lambda run, view: _heads_of(run, PREVIOUS),
+        "heads_of_kind": lambda run, view: _heads_of(run, ROLES[view.score]),
+        # the best pair
+        "writer": lambda run, view: run.names("best")[0],
+        "asker": lambda run, view: run.names("best")[1],
+        "pair_recall": lambda run, view: _mean(pair_recall(run)),
+        "pair_times_chance": lambda run, view: _mean(pair_recall(run)) / chance(run),
+        "tokens_asked": lambda run, view: asked_count(run),
+        "offset": lambda run, view: int(run["pairs/offset"]),
+        "chance": lambda run, view: chance(run),
+        # what the strongest heads copy
+        "strongest_head": lambda run, view: run.names("strongest")[0],
+        "copied_directly": lambda run, view: _mean(run["copy/directly"][:, 0]),
+        "copies_directly": lambda run, view: _mean(run["copy/directly"][:, 0]) > HALF,
+        "says_attended": lambda run, view: _mean(says_attended(run)),
+        # of a series of checkpoints
+        "best_previous": _best_score("previous"),
+        "best_induction": _best_score("followers"),
+        "appeared": _appeared,
+        "previous_step": lambda run, view: milestones(run)[SCORES["previous"]],
+        "induction_step": lambda run, view: milestones(run)[SCORES["followers"]],
+    },
+    of_config={"is_planted": lambda config: config.model == PLANTED},
+    at={"readable_layer": _readable_layer},
+    right={"heads": _which_number, "without": _which_cost, "pair": _which_recall},
+    example=EXAMPLE,
+)
