@@ -23,6 +23,7 @@ from icl_core.jobs.terminal import INTERRUPTED, interruptible, submit, watch_all
 from icl_core.runs import store
 from icl_core.runs.disk import unwritable
 from icl_core.runs.file import Damaged
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 from icl_core.share import gallery
@@ -104,7 +105,7 @@ def check_writable() -> None:
 def _build_atlas(experiment_id: str, workers: int | None) -> list[str]:
     """Build what is missing of an experiment's atlas; return a sentence for each failure."""
     configs = atlas.configs(experiment_id)
-    by_key = {store.key_of(experiment_id, config): config for config in configs}
+    by_key = {key_of(experiment_id, config): config for config in configs}
     missing = [key for key in by_key if atlas.atlas_header(experiment_id, key) is None]
     failures = _train(
         [WantedRun(experiment_id, key, by_key[key], ["atlas"]) for key in missing], workers
@@ -126,7 +127,7 @@ def wanted_runs(experiment_id: str) -> list[WantedRun]:
         config = preset.config
         if "seeds" in knobs.knobs_of(type(config)):
             config = dataclasses.replace(config, seeds=preset.seeds)
-        key = store.key_of(experiment_id, config)
+        key = key_of(experiment_id, config)
         run = wanted.setdefault(key, WantedRun(experiment_id, key, config, []))
         run.presets.append(preset.name)
     return list(wanted.values())

@@ -10,7 +10,7 @@ from icl_core import registry
 from icl_core.jobs import estimate, queue, spawn, worker
 from icl_core.jobs.estimate import PresetSeconds
 from icl_core.machine.pace import Pace
-from icl_core.runs import store
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from pages.ui.look import menu
 
@@ -59,7 +59,7 @@ def asks(app: AppTest, **query: str) -> AppTest:
 
 
 def key(**values) -> str:
-    return store.key_of(TOY, registry.experiment(TOY).config(**values))
+    return key_of(TOY, registry.experiment(TOY).config(**values))
 
 
 def waiting() -> list[str]:

@@ -12,6 +12,7 @@ from icl_core import registry
 from icl_core.jobs import estimate, job_progress, phase_helper, queue, spawn, starts
 from icl_core.machine import folders
 from icl_core.runs import database, documents, owners, store
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 
 SENTENCE = "must be a folder that this user may write to"
@@ -61,7 +62,7 @@ def test_a_look_finds_nothing_and_a_request_says_why(closed):
         f"Nothing can be trained or kept here: {closed} {SENTENCE}. Runs that come with the "
         "project are shown all the same; ICL_CACHE_DIR names another folder."
     )
-    key = store.key_of(TOY, config)
+    key = key_of(TOY, config)
     assert queue.states() == documents.all_documents() == []
     assert queue.state(key) is None and database.refusal() == ""
     assert store.default().find(Request(TOY, config)) is None and not phase_helper.has_end(

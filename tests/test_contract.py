@@ -20,6 +20,7 @@ from icl_core.contract.seeds import HELD  # noqa: E402
 from icl_core.evidence import measurements  # noqa: E402
 from icl_core.figures.frames import clock_frames  # noqa: E402
 from icl_core.runs import store  # noqa: E402
+from icl_core.runs.header import key_of  # noqa: E402
 from icl_core.sweeps import atlas  # noqa: E402
 from tests.drawn import checked  # noqa: E402
 from tests.seats import check_seats  # noqa: E402
@@ -350,7 +351,7 @@ MAPPED = [id for id in IDS if registry.experiment(id).atlas]
 def test_a_shipped_atlas_has_all_its_runs_and_only_declared_claims(id):
     experiment, kept = registry.experiment(id), store.default()
     headers, declared = kept.atlases.headers(id), {claim.id for claim in experiment.claims}
-    assert headers.keys() == {store.key_of(id, config) for config in atlas.configs(id)}
+    assert headers.keys() == {key_of(id, config) for config in atlas.configs(id)}
     for header in (*headers.values(), kept.atlases.whole(id)):
         assert {record["claim"] for record in header.info["metrics"]} <= declared
 

@@ -14,6 +14,7 @@ from icl_core.papers.memformers.methods.train import compute as methods
 from icl_core.papers.memformers.shared import test_set
 from icl_core.runs import store
 from icl_core.runs.file import read
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
@@ -71,7 +72,7 @@ def test_the_longest_shorter_run_is_taken_and_other_settings_are_not(runs, monke
 
 def test_a_damaged_end_is_no_end(runs, monkeypatch):
     trained(config(steps=20))
-    (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
+    (end,) = Job(key_of(TOY, config(steps=20))).ends.iterdir()
     end.write_bytes(b"no tensors")
     seen = steps_made(monkeypatch)
     trained(config(steps=40))
@@ -80,7 +81,7 @@ def test_a_damaged_end_is_no_end(runs, monkeypatch):
 
 def test_old_ends_make_room(runs, monkeypatch):
     trained(config(steps=20))
-    (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
+    (end,) = Job(key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
     assert not phase_helper.has_end(Request(TOY, config(steps=20))) and phase_helper.has_end(

@@ -17,8 +17,9 @@ from icl_core.jobs import queue, spawn, table, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.job_progress import JobProgress
 from icl_core.jobs.phase_helper import Stopped
-from icl_core.runs import database, store
+from icl_core.runs import database
 from icl_core.runs.file import pack, read, read_record
+from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
@@ -94,7 +95,11 @@ def test_asking_again_makes_no_second_job(runs):
 
 
 def test_two_processes_that_ask_for_one_config_share_one_job():
-    code = f"from icl_core.jobs import queue; queue.submit('{TOY}', {dataclasses.asdict(config())})"
+    settings = dataclasses.asdict(config())
+    code = (
+        "from icl_core.jobs import queue; from icl_core.runs.request import Request; "
+        f"queue.submit(Request('{TOY}', {settings}))"
+    )
     asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait(120) for process in asking] == [0, 0]
     assert [known.status for known in queue.states()] == ["queued"]
@@ -306,7 +311,7 @@ def test_a_job_that_takes_its_worker_down_again_and_again_fails():
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
     key = queue.submit(Request(TOY, config()))
-    identity = {"experiment": TOY, "version": 1, "config": store.stored_settings(config())}
+    identity = {"experiment": TOY, "version": 1, "config": stored_settings(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, has_lease=always)
     with pytest.raises(Stopped):
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})

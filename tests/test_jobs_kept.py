@@ -18,8 +18,9 @@ from icl_core.jobs import folder, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
 from icl_core.papers.birth.shared.text_counts import count
-from icl_core.runs import database, documents, owners, store
+from icl_core.runs import database, documents, owners
 from icl_core.runs.file import pack
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from pages.ui.controls import training
 from pages.ui.look import menu
@@ -62,7 +63,7 @@ def known() -> list[str]:
 
 def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends_anything(keep_one):
     for seed in range(9):
-        queue.watch(key := store.key_of(TOY, config(seed=seed)), "page")
+        queue.watch(key := key_of(TOY, config(seed=seed)), "page")
         queue.submit(Request(TOY, config(seed=seed)), visitor="a")
         queue.unwatch(key, "page", "a")
     assert len(known()) == 2 and known()[-1] == key
@@ -92,7 +93,7 @@ def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one)
 
 
 def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
-    looked, fresh = (store.key_of(TOY, config(seed=seed)) for seed in range(2))
+    looked, fresh = (key_of(TOY, config(seed=seed)) for seed in range(2))
     asked = queue.submit(Request(TOY, config(seed=2)))
     for key in (looked, fresh):
         Job(key).folder.mkdir()
@@ -312,7 +313,7 @@ def test_who_cannot_cancel_may_try_again(monkeypatch):
 
 
 def test_an_interrupted_command_leaves_what_visitors_wait_for():
-    theirs, both, mine = (store.key_of(TOY, config(seed=seed)) for seed in range(3))
+    theirs, both, mine = (key_of(TOY, config(seed=seed)) for seed in range(3))
     for seed in (0, 1):
         queue.submit(Request(TOY, config(seed=seed)), visitor="a")
     for seed in (1, 2):

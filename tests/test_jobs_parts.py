@@ -40,7 +40,7 @@ from icl_core.machine.pace import Pace
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
-from icl_core.runs.header import stored_settings
+from icl_core.runs.header import key_of, stored_settings
 from icl_core.runs.request import Request
 
 NOW = 1_000_000.0
@@ -617,7 +617,7 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
 ):
     def trained(*of):
         runs.save(TOY, config(), {"x": np.ones(1)}, {})
-        Job(store.key_of(TOY, config())).write_state(status="done")
+        Job(key_of(TOY, config())).write_state(status="done")
 
     monkeypatch.setattr(spawn, "ensure_workers", trained)
     made = terminal.train_or_load(Request(TOY, config()))
@@ -640,7 +640,7 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
             key = queue.submit(Request(TOY, config()), visitor=visitor)
         with pytest.raises(KeyboardInterrupt, match=said):
             terminal.train_or_load(Request(TOY, config()))
-        key = store.key_of(TOY, config())
+        key = key_of(TOY, config())
         assert queue.state(key).status == status
 
 

@@ -22,7 +22,8 @@ from icl_core.contract.settings_io import to_stored
 from icl_core.papers.birth.induction.draw import grafts, probes
 from icl_core.papers.birth.shared import own_matrices
 from icl_core.papers.birth.shared.own_matrices import LARGEST, describe, load, read
-from icl_core.runs import documents, header, store
+from icl_core.runs import documents, store
+from icl_core.runs.header import key_of
 
 ID = "birth.induction"
 N, T, d = 10, 32, 16
@@ -167,7 +168,7 @@ def test_the_keys_of_shipped_runs_are_what_they_were():
     found = [each for each in store.default().headers(ID) if each.origin == "shipped"]
     for each in found:
         assert "matrices" not in each.config
-        assert header.key_of(each.experiment, header.typed_config(each)) == each.path.stem
+        assert key_of(each.experiment, header.typed_config(each)) == each.path.stem
     assert len(found) > 10
 
 

@@ -18,7 +18,8 @@ from icl_core.contract.settings_io import differences, from_stored, parse, to_st
 from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, load, read
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.runs import documents, header, store
+from icl_core.runs import documents, store
+from icl_core.runs.header import key_of
 from pages.ui.controls.settings_line import LABEL
 from pages.ui.link import address
 
@@ -173,7 +174,7 @@ def test_the_keys_of_shipped_runs_are_what_they_were():
     found = [each for each in store.default().headers() if each.origin == "shipped"]
     for each in found:
         assert "text" not in each.config
-        assert header.key_of(each.experiment, header.typed_config(each)) == each.path.stem
+        assert key_of(each.experiment, header.typed_config(each)) == each.path.stem
     assert len(found) > 50
 
 

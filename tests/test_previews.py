@@ -18,6 +18,7 @@ from icl_core.jobs.job_progress import (
 )
 from icl_core.runs import store
 from icl_core.runs.file import read
+from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
@@ -35,7 +36,7 @@ def config(**values):
 
 
 def record(**more):
-    values = store.stored_settings(config())
+    values = stored_settings(config())
     times = {"step": 7, "total": 20, "seconds": 1.0}
     return {"experiment": TOY, "version": 1, "config": values, **times, **more}
 

@@ -12,7 +12,7 @@ from icl_core.cli import main
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import queue, spawn, worker
 from icl_core.machine import device
-from icl_core.runs import store
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, QUEUED, Sweep
@@ -230,7 +230,7 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
     assert {order[0], order[1]} == {single, hurried} and [
         each.position for each in queue.states()
     ] == [1, 2, 3, 4]
-    assert store.key_of(TOY, toy("d=4").cells[0].config) == hurried
+    assert key_of(TOY, toy("d=4").cells[0].config) == hurried
 
 
 def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):

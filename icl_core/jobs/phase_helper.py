@@ -30,9 +30,9 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults, table
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device, malloc
-from icl_core.runs import store
 from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
+from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
 
 FIRST_CHECKPOINT = 4.0  # seconds of training before the first checkpoint
@@ -345,7 +345,7 @@ class EndStates:
             path = _file_of(
                 Job(Request(experiment_id, shorter_config).key).ends, training, "safetensors"
             )
-            expected = {**self._identity, "config": store.stored_settings(shorter_config)}
+            expected = {**self._identity, "config": stored_settings(shorter_config)}
             with suppress(OSError, Damaged):  # most often there is no such file
                 record, tensors = read(path)
                 if {field: record.get(field) for field in expected} == expected:

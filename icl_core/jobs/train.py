@@ -29,6 +29,7 @@ from icl_core.jobs.job_progress import JobProgress, LeaseLost
 from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
 from icl_core.machine import device, malloc
 from icl_core.runs import database, store
+from icl_core.runs.header import key_of
 
 PACKAGES = ("torch", "numpy", "safetensors")
 LOOK = 1.0  # seconds between two looks at the files of the source
@@ -180,7 +181,7 @@ def begin_job(
     experiment_id = request["experiment"]
     experiment = registry.experiment(experiment_id)
     config = from_stored(experiment.config, request["config"])
-    if store.key_of(experiment_id, config) != job.key:
+    if key_of(experiment_id, config) != job.key:
         raise BadSetting(
             f"{experiment_id} has changed since this run was asked for; ask for it again"
         )

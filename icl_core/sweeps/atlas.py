@@ -16,6 +16,7 @@ from icl_core.runs import store
 from icl_core.runs.atlas import Mapped, pack_atlas, thin
 from icl_core.runs.disk import write_shipped
 from icl_core.runs.file import Damaged
+from icl_core.runs.header import key_of
 from icl_core.runs.store import Header
 from icl_core.sweeps.setting_grid import Grid, parse
 
@@ -58,7 +59,7 @@ def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
 def _key(experiment_id: str, config: Any, field: str, value: Any) -> str:
     """Return the key of `config` with another value of `field`; "" if the experiment refuses it."""
     try:
-        return store.key_of(experiment_id, replace(config, **{field: value}))
+        return key_of(experiment_id, replace(config, **{field: value}))
     except BadSetting:
         return ""
 
@@ -84,9 +85,7 @@ def write(experiment_id: str, settings: Sequence[Any]) -> None:
     if declared is None or not settings:
         path.unlink(missing_ok=True)
         return
-    headers = [
-        atlas_header(experiment_id, store.key_of(experiment_id, config)) for config in settings
-    ]
+    headers = [atlas_header(experiment_id, key_of(experiment_id, config)) for config in settings]
     mapped = [_mapped(header) for header in headers]
     measured = [(config, _values(run)) for config, run in zip(settings, mapped, strict=True)]
     base = declared.grids[0][0]

@@ -18,6 +18,7 @@ from icl_core.jobs.table import CANCELLED, WAITING
 from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
+from icl_core.runs.header import key_of, stored_settings
 from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 from icl_core.sweeps.setting_grid import Cell, Grid
@@ -90,9 +91,7 @@ class Sweep:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self._keys = [
-            cell.config and store.key_of(grid.experiment, cell.config) for cell in grid.cells
-        ]
+        self._keys = [cell.config and key_of(grid.experiment, cell.config) for cell in grid.cells]
         self._refused: dict[str, str] = {}
 
     def ask(self, visitor: str = "") -> None:
@@ -186,7 +185,7 @@ class Sweep:
     ) -> Outcome:
         if key is None or key in self._refused:
             return Outcome(cell, FAILED, cell.refused or self._refused[key or ""])
-        same_settings = runs.get(_without_seeds(store.stored_settings(cell.config)), ())
+        same_settings = runs.get(_without_seeds(stored_settings(cell.config)), ())
         header = _smallest_run(same_settings, key, cell.config)
         if header:
             return Outcome(cell, DONE, header.info.get("message", ""), header)

@@ -22,6 +22,7 @@ from icl_core import registry
 from icl_core.jobs import estimate, job_progress, queue, spawn, table, train, worker
 from icl_core.machine import device
 from icl_core.runs import store
+from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from tests.house import TOY
 
@@ -50,7 +51,7 @@ def settings(seed: int) -> Any:
 
 def key(seed: int) -> str:
     """The key of its run."""
-    return store.key_of(TOY, settings(seed))
+    return key_of(TOY, settings(seed))
 
 
 def prepare() -> None:

@@ -11,7 +11,7 @@ from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.figures import axis_scale
 from icl_core.jobs import spawn
 from icl_core.machine import limits
-from icl_core.runs import store
+from icl_core.runs.header import key_of
 from icl_core.sweeps import map as maps
 from icl_core.sweeps.setting_grid import Grid
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Sweep, SweepStatus
@@ -144,7 +144,7 @@ def _map(setting: Setting, grid: Grid, status: SweepStatus, show_panel: ShowPane
         metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config
     )
     # another setting is another chart: what was clicked on is not to stay marked
-    key = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+    key = f"sweep {key_of(setting.id, setting.config)[:8]}"
     st.session_state[_CHART] = key
     show_panel(
         lambda: maps.draw_map(grid, status, choice), key, lambda: _clicked(key, setting, grid)
