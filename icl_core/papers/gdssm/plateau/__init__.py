@@ -23,9 +23,10 @@ def cost(config: Config) -> float:
     total = 0.0
     for f in sizes(config):
         setting = setting_of(config, f, "both")
-        trained = [each for each in learners(setting) if each.model.id in chosen_models(config)]
-        for each in trained:
-            operations = 3 * each.size.parameters + setting.positions * 40
+        ids = chosen_models(config)
+        trained = [learner for learner in learners(setting) if learner.model.id in ids]
+        for learner in trained:
+            operations = 3 * learner.size.parameters + setting.positions * 40
             seen = 6 * config.batch * setting.positions * config.seeds * operations / 1e9
             watched = EVALUATIONS * WATCHED[1] / config.batch / 3
             total += len(RECIPES) * (config.steps * (0.05 + seen) + watched * seen)

@@ -238,7 +238,7 @@ def symmetries(run: Run, view: Any) -> Panel:
         view,
         table=data.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.2g}"),
         data=data,
-        orderless=int((data[TRANSFORMATIONS[2].name] == 0).sum()),
+        orderless=sum(row[TRANSFORMATIONS[2].name] == 0 for row in rows),
         all=len(rows),
     )
 

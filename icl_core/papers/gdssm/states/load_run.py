@@ -62,8 +62,8 @@ def weights_at(run: Run, id: str, snapshot: int) -> window.Weights:
 
 def written_at(run: Run, id: str, snapshot: int) -> dict[str, np.ndarray]:
     """Return what the weights of a rule amount to at a snapshot (`window.as_written`), numpy."""
-    found = window.as_written(RULES[id], weights_at(run, id, snapshot))
-    return {name: tensor.numpy() for name, tensor in found.items()}
+    written = window.as_written(RULES[id], weights_at(run, id, snapshot))
+    return {name: tensor.numpy() for name, tensor in written.items()}
 
 
 def tuned_of(run: Run, id: str) -> dict[str, float]:
