@@ -88,8 +88,8 @@ def test_a_run_is_drawn_measured_and_told():
     run = made()
     for view in (View(), View(prompt=99)):
         without_nan(classes.EXPERIMENT, run, view)
-        assert classes.headline(run, view).endswith(".")
-    measured = {metric.claim.id: metric for metric in classes.measure(run)}
+        assert classes.EXPERIMENT.headline(run, view).endswith(".")
+    measured = {metric.claim.id: metric for metric in classes.claims.measure(run)}
     away = run["evaluated/loss"] / run["baseline/constructed"][0] - 1
     assert abs(measured["class-step"].value or 0) == pytest.approx(np.abs(away).max(), rel=1e-5)
     assert measured["class-weights"].value and measured["class-weights"].value > 0.05

@@ -13,10 +13,10 @@ from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison import run as module
+from icl_core.papers.gdssm.comparison.claims import at_the_edge, seeds_near
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.draw.losses import _late as first_to_leave
+from icl_core.papers.gdssm.comparison.draw.losses import first_to_leave
 from icl_core.papers.gdssm.comparison.load_run import entries
-from icl_core.papers.gdssm.comparison.metrics import at_the_edge, seeds_near
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction, gradient_descent
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
@@ -201,7 +201,7 @@ def test_all_of_it_can_be_drawn(whole, model):
             assert panel.title and panel.caption
             assert panel.table is not None or (panel.figure is not None and panel.data is not None)
     without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
-    values = {metric.claim.id: metric.value for metric in comparison.measure(run)}
+    values = {metric.claim.id: metric.value for metric in comparison.claims.measure(run)}
     assert all(np.isfinite(value) for value in values.values())
     begun = {name: array for name, array in whole[model].items() if name.startswith("watched/")}
     half = Run(
@@ -319,8 +319,8 @@ def test_what_diverged_is_told_and_not_drawn(astray):
         in panels["rates"].note
     )
     assert panels["rates"].data.set_index("model")["0.01"]["S5"] == "diverged"
-    assert not any(np.isnan(metric.value) for metric in comparison.measure(run))
-    assert comparison.headline(run, View()).endswith(".")
+    assert not any(np.isnan(metric.value) for metric in comparison.claims.measure(run))
+    assert comparison.EXPERIMENT.headline(run, View()).endswith(".")
 
 
 def test_a_run_in_which_all_diverged_is_drawn(astray):
@@ -420,7 +420,9 @@ def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(w
         ),  # the rate is gone there
         (np.inf, np.r_[np.full(39, 0.7), np.nan], ("not decided", "not decided")),
     ):
-        found = {m.claim.id: m for m in comparison.measure(ended(run, losses, curve, PAPERS))}
+        found = {
+            m.claim.id: m for m in comparison.claims.measure(ended(run, losses, curve, PAPERS))
+        }
         claims = [found[name] for name in ("s5-struggles", "two-layer-transformer-reaches")]
         assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
         for other in ({"form": "plain"}, {"width": 0.5}, {"norm": "none"}, {"f": 9}):
@@ -492,7 +494,7 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
     for factor, undecided in ((0.5, False), (2.0, True)):
         losses = np.full_like(run["evaluated/loss"], factor * one)
         ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
-        found = {metric.claim.id: metric for metric in comparison.measure(ended)}
+        found = {metric.claim.id: metric for metric in comparison.claims.measure(ended)}
         assert bool(found["s5-struggles"].unfinished) == undecided
         assert bool(found["two-layer-transformer-reaches"].unfinished) == undecided
 
@@ -511,8 +513,8 @@ def drawn(run):
     }
     return (
         said,
-        comparison.headline(run, View()),
-        [(m.claim.id, m.value) for m in comparison.measure(run)],
+        comparison.EXPERIMENT.headline(run, View()),
+        [(m.claim.id, m.value) for m in comparison.claims.measure(run)],
     )
 
 

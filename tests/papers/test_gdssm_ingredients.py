@@ -9,7 +9,7 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import ingredients
-from icl_core.papers.gdssm.ingredients import metrics, model, train
+from icl_core.papers.gdssm.ingredients import claims, model, train
 from icl_core.papers.gdssm.ingredients.exact import loss_share
 from icl_core.papers.gdssm.ingredients.settings import VARIANTS, Config, View
 from icl_core.papers.gdssm.shared import closed_forms, layer_nd
@@ -119,13 +119,13 @@ def test_a_run_is_drawn_measured_and_told():
     run = made()
     for view in (View(), View(relative=True)):
         without_nan(ingredients.EXPERIMENT, run, view)
-        assert ingredients.headline(run, view).endswith(".")
-    measured = {metric.claim.id: metric for metric in ingredients.measure(run)}
+        assert ingredients.EXPERIMENT.headline(run, view).endswith(".")
+    measured = {metric.claim.id: metric for metric in ingredients.claims.measure(run)}
     assert set(measured) == {claim.id for claim in ingredients.EXPERIMENT.claims}
     zero, one = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one"))
     best = max((zero - run[f"evaluated/{id}"].min()) / (zero - one) for id in ("one", "fixed"))
     assert measured["key-ingredients"].value == pytest.approx(best, abs=1e-6)
-    assert metrics.gain_left(run, "all").shape == (2,)
+    assert claims.gain_left(run, "all").shape == (2,)
     for tensors in ({n: a for n, a in run.tensors.items() if n[:5] in ("curve", "names")}, {}):
         for drawing in ingredients.EXPERIMENT.drawings:
             if drawing.live:

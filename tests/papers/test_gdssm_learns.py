@@ -78,7 +78,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
 def test_all_of_it_can_be_drawn(whole, shown):
     run, view = Run(SMALL, whole), View(shown=shown)
     without_nan(learns.EXPERIMENT, run, view)
-    assert learns.headline(run, view).endswith(".")
+    assert learns.EXPERIMENT.headline(run, view).endswith(".")
     tasks = learns.EXPERIMENT.drawings[1]
     width = 4 if shown == "narrowest" else 7
     assert f"trainings at width {width}, " in tasks.draw(run, view).caption
@@ -113,7 +113,7 @@ def test_what_diverged_is_told_and_not_drawn(whole):
 
 
 def test_claims_speak_of_the_models_that_were_trained(whole):
-    assert [metric.claim.id for metric in learns.measure(Run(SMALL, whole))] == [
+    assert [metric.claim.id for metric in learns.claims.measure(Run(SMALL, whole))] == [
         "too-narrow-for-the-step"
     ]
     without = replace(SMALL, models="s5")
@@ -122,7 +122,7 @@ def test_claims_speak_of_the_models_that_were_trained(whole):
     left = Run(
         without, {**whole, "names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": kept}
     )
-    assert learns.measure(left) == []
+    assert learns.claims.measure(left) == []
     np.testing.assert_array_equal(ratios(left, "s5"), ratios(Run(SMALL, whole), "s5"))
     np.testing.assert_array_equal(curve(left, "s5", 0), whole["curve/s5 4"])
 
@@ -142,7 +142,7 @@ def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
     tensors = {"names/models": names(ids), "curve/step": steps, "evaluated/loss": losses, **levels}
     grid = [f"curve/{id} {setting.hidden}" for id in ids for setting in settings_of(config)]
     flat = {name: np.full((3, 41), 0.6 * zero) for name in grid}
-    found = {m.claim.id: m for m in learns.measure(Run(config, {**tensors, **flat}))}
+    found = {m.claim.id: m for m in learns.claims.measure(Run(config, {**tensors, **flat}))}
     said = {
         name: (round(metric.value, 3), metric.verdict(config)) for name, metric in found.items()
     }
@@ -152,7 +152,8 @@ def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
     }
     stuck = {name: np.full_like(rows, zero) for name, rows in flat.items()}
     held = {
-        m.claim.id: m.verdict(config) for m in learns.measure(Run(config, {**tensors, **stuck}))
+        m.claim.id: m.verdict(config)
+        for m in learns.claims.measure(Run(config, {**tensors, **stuck}))
     }
     assert held == {
         "half-the-width-is-too-narrow": "not decided",
@@ -161,11 +162,11 @@ def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
     lost = {"evaluated/loss": np.full_like(losses, np.inf)} | {
         name: np.full_like(rows, np.nan) for name, rows in flat.items()
     }
-    assert {m.verdict(config) for m in learns.measure(Run(config, {**tensors, **lost}))} == {
+    assert {m.verdict(config) for m in learns.claims.measure(Run(config, {**tensors, **lost}))} == {
         "not decided"
     }
     slower = replace(config, learning_rate=1e-3)
-    assert {m.verdict(slower) for m in learns.measure(Run(slower, {**tensors, **flat}))} == {
+    assert {m.verdict(slower) for m in learns.claims.measure(Run(slower, {**tensors, **flat}))} == {
         "elsewhere"
     }
 

@@ -57,7 +57,7 @@ def test_who_never_leaves_counts_with_all_its_tasks(whole):
     run = with_left(whole, np.nan, 80.0)
     assert np.isinf(left(run, "linear-1", "paper")).all()
     assert (at_least(run, "linear-1", "paper") == 10 * 16).all()
-    found = {metric.claim.id: metric for metric in plateau.measure(run)}
+    found = {metric.claim.id: metric for metric in plateau.claims.measure(run)}
     assert found["both-shorten-the-plateau"].value == 0.5
     assert not found["both-shorten-the-plateau"].unfinished
     assert found["the-plateau-grows"].unfinished  # the smallest f has not left
@@ -80,7 +80,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
 def test_all_of_it_can_be_drawn(whole, shown):
     run, view = Run(SMALL, whole), View(shown=shown)
     without_nan(plateau.EXPERIMENT, run, view)
-    assert plateau.headline(run, view).endswith(".")
+    assert plateau.EXPERIMENT.headline(run, view).endswith(".")
     for drawing in plateau.EXPERIMENT.drawings:
         without_words(drawing.draw(run, view))
     live = plateau.EXPERIMENT.drawings[1]

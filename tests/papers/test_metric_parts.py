@@ -13,7 +13,7 @@ from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction import metrics as induction
 from icl_core.papers.birth.laboratory.claims import _farthest
-from icl_core.papers.gdssm.comparison import metrics as comparison
+from icl_core.papers.gdssm.comparison import claims as comparison
 from icl_core.papers.gdssm.layer import metrics as layer
 from icl_core.papers.gdssm.nonlinear import metrics as nonlinear
 from icl_core.papers.memformers.learned import risk as learned

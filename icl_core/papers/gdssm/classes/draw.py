@@ -10,12 +10,12 @@ import torch
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, number_text
+from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.classes import task
-from icl_core.papers.gdssm.classes.metrics import normalised, weights_off
+from icl_core.papers.gdssm.classes.claims import normalised
+from icl_core.papers.gdssm.classes.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
-from icl_core.papers.gdssm.shared.load_run import compared, percent
 
 PARTS = ("a", "Q", "q", "beta")
 NAMES = ["x", "y", "x⁺"]
@@ -40,22 +40,8 @@ def training(run: Run, view: Any) -> Panel:
         lines=lines,
         height=figures.SEAT,
     )
-    return Panel(
-        _title(run),
-        "The cross-entropy on held-out tasks. Blue should come down to one step of gradient "
-        "descent on softmax regression. A layer that ignored its examples would stay at guessing, "
-        f"log K = {guessing:.3f}.",
-        figures.seated(figure, figures.HALF),
-        data=pd.DataFrame({"step": x, "trained": mean_of(loss)}).round(5),
-    )
-
-
-def _title(run: Run) -> str:
-    if not run.finished:
-        return "The cross-entropy falls from guessing"
-    away = float(run["evaluated/loss"].mean() / run["baseline/constructed"][0] - 1)
-    right = percent(float(run["evaluated/accuracy"].mean()))
-    return f"It ends {compared(away)} one step; {right} are right"
+    data = pd.DataFrame({"step": x, "trained": mean_of(loss)}).round(5)
+    return WORDS.panel("training", run, view, figures.seated(figure, figures.HALF), data=data)
 
 
 def probabilities(run: Run, view: Any) -> Panel:
@@ -87,16 +73,15 @@ def probabilities(run: Run, view: Any) -> Panel:
     for trace in figure.data:
         if trace.get("name") == "trained":
             trace.update(marker={"size": 14}, line={"width": 1})
-    return Panel(
-        f"The right class gets {number_text(float(rows[0][right]), 2)}, by one step "
-        f"{number_text(float(rows[1][right]), 2)}",
-        "What the layer answers to one prompt, beside one step of gradient descent: the softmax of "
-        "their outputs, of the first seed. The dots should lie on one another. A layer that had "
-        "found another rule would order the classes differently.",
+    columns = {"class": x, "trained": rows[0], "one step": rows[1], "examples": counts}
+    return WORDS.panel(
+        "probabilities",
+        run,
+        view,
         figures.seated(figure, figures.HALF),
-        data=pd.DataFrame(
-            {"class": x, "trained": rows[0], "one step": rows[1], "examples": counts}
-        ).round(4),
+        data=pd.DataFrame(columns).round(4),
+        right_class=float(rows[0][right]),
+        right_class_by_step=float(rows[1][right]),
     )
 
 
@@ -113,11 +98,5 @@ def weights(run: Run, view: Any) -> Panel:
     learned, constructed = (np.vstack([layer["Q"][0], layer["q"][0]]) for layer in (ours, theirs))
     maps = {"learned": learned, "constructed": constructed, "difference": learned - constructed}
     rows = [*(f"Q {name}" for name in NAMES), "q"]
-    most = number_text(max(weights_off(run).values()), 2)
-    return Panel(
-        f"Learned and constructed weights differ by {most} at most",
-        "Q says which products of the window x, y, next x enter the state, and q which token reads "
-        "it; each is divided by its leading entry. The construction holds y xᵀ and the next x. The "
-        "difference should be empty.",
-        figures.small_maps(maps, (rows, NAMES), ("", ""), "entry", LIMIT, written=True),
-    )
+    figure = figures.small_maps(maps, (rows, NAMES), ("", ""), "entry", LIMIT, written=True)
+    return WORDS.panel("weights", run, view, figure)

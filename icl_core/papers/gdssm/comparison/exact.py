@@ -51,7 +51,7 @@ def of_linear_attention(f: int) -> float:
         torch.einsum("si,sj,sk->sijk", _with_one(token), _with_one(token), last)
         for token in (x, y, query)
     ]
-    return max(correlation(each, label) for each in terms)
+    return max(correlation(term, label) for term in terms)
 
 
 @cache

@@ -30,6 +30,11 @@ class Entry:
         """Return the mean over the seeds."""
         return float(self.losses.mean())
 
+    @property
+    def diverged(self) -> bool:
+        """Whether the training of a seed did not stay finite."""
+        return not np.isfinite(self.losses).all()
+
 
 def entries(run: Run) -> list[Entry]:
     """Return every model of a finished run, in order."""
@@ -68,13 +73,3 @@ def curves(run: Run) -> dict[str, np.ndarray]:
 def tasks_seen(run: Run) -> int:
     """Return the number of fresh tasks that each seed of each model was trained on."""
     return run.config.steps * run.config.batch
-
-
-def beside_the_paper(run: Run) -> str:
-    """Return a sentence that says the tasks seen beside the paper's."""
-    tasks = tasks_seen(run) / 1e6
-    papers_tasks = PAPERS_TASKS / 1e6
-    return (
-        f"Each has seen {tasks:.2g} million tasks; the paper trains on up to {papers_tasks:g} "
-        "million."
-    )

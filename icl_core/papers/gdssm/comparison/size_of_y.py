@@ -14,7 +14,7 @@ from icl_core.papers.gdssm.shared.task import Tasks
 LEAST = 0.2  # the smallest factor
 MOST = 5.2  # the largest
 PROMPTS = 64
-BLIND = 1e-3  # a relative change below it is that of the norm's ε
+BLIND = 1e-3  # a relative change below it is that of the norm's ε, or of rounding: 1e-4 at most
 
 
 @cache

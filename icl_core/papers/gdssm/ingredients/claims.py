@@ -2,7 +2,11 @@
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.gdssm.shared.load_run import COUNTS
+from icl_core.statistics import trend
 
 SIZE = {"f": 10, "N": 10, "seeds": range(3, 6)}  # the paper's
 ours = partial(Claim, kind="ours", at=SIZE)
@@ -50,3 +54,47 @@ KEEPS = ours(
 )
 
 ALL = (INGREDIENTS, WINDOW_TWO, FORGETS, KEEPS)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Measure all claims; they are undecided where a training had not come to its end."""
+    without = ("one", "fixed")
+    best = max(float(gain_left(run, id).max()) for id in without)
+    still = " ".join(filter(None, (unfinished(run, id) for id in without)))
+    near = ((FORGETS, "forgets"), (KEEPS, "keeps"))
+    return [
+        Metric(INGREDIENTS, best, unfinished=still),
+        Metric(WINDOW_TWO, _highest(run, "two"), unfinished=unfinished(run, "two")),
+        *(Metric(claim, worst(run, id), unfinished=unfinished(run, id)) for claim, id in near),
+    ]
+
+
+def gain_left(run: Run, id: str) -> np.ndarray:
+    """Return the gain over predicting zero as a share of that of one step, on the same tasks,
+    [seeds]."""
+    zero, one = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one"))
+    return (zero - np.asarray(run[f"evaluated/{id}"], float)) / (zero - one)
+
+
+def gain_that_counts(run: Run, id: str) -> float:
+    """Return the mean of `gain_left` over the seeds, 0 where that does not count."""
+    share = float(gain_left(run, id).mean())
+    return 0.0 if abs(share) < COUNTS else share
+
+
+def worst(run: Run, id: str) -> float:
+    """Return a layer's loss over that of its construction less 1, of the seed that is farthest
+    off."""
+    away = run[f"evaluated/{id}"] / run[f"constructed/{id}"][0] - 1
+    return float(away[np.abs(away).argmax()])
+
+
+def _highest(run: Run, id: str) -> float:
+    """Return a layer's loss over that of its construction less 1, of the worst seed."""
+    return float((run[f"evaluated/{id}"] / run[f"constructed/{id}"][0] - 1).max())
+
+
+def unfinished(run: Run, id: str) -> str:
+    """Return why a training does not decide what is claimed of its end; empty if it does."""
+    matters = COUNTS * float(run["baseline/one"][0])
+    return trend.still_falling(run[f"curve/{id}"], matters, run["curve/step"])

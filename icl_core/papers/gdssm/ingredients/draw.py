@@ -10,10 +10,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
+from icl_core.contract.template import percent
 from icl_core.figures import Curve, mean_of, number_text
 from icl_core.figures.style import INK
-from icl_core.papers.gdssm.ingredients.metrics import left
+from icl_core.papers.gdssm.ingredients.claims import gain_that_counts
 from icl_core.papers.gdssm.ingredients.settings import variant
+from icl_core.papers.gdssm.ingredients.words import WORDS
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.training.several_seeds import padded
 
@@ -52,17 +54,10 @@ def ends(run: Run, view: Any) -> Panel:
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     bar = figure.data[0].update(showlegend=False)
     figure.add_trace(_marks(bar["x"], best))
-    return Panel(
-        f"Window of 2 gains {left(run, 'two')}, of 1 {left(run, 'one')}, fixed "
-        f"{left(run, 'fixed')}",
-        "A bar is a trained layer without one part, and the line across it is the best that its "
-        "construction can do on the same tasks. The gain is what one step of gradient descent is "
-        "below predicting zero. If a part did not matter, its bar would be as low as the first.",
-        figures.seated(figure.update_layout(showlegend=True), figures.HALF),
-        data=pd.DataFrame(
-            {"layer": [variant(id).label for id in ids], "loss": means, "constructed": best}
-        ).round(5),
-    )
+    figure = figures.seated(figure.update_layout(showlegend=True), figures.HALF)
+    labels = [variant(id).label for id in ids]
+    data = pd.DataFrame({"layer": labels, "loss": means, "constructed": best}).round(5)
+    return WORDS.panel("ends", run, view, figure, data=data)
 
 
 def _marks(labels: list[str], best: list[float]) -> Trace:
@@ -92,26 +87,17 @@ def training(run: Run, view: Any) -> Panel:
         lines=[("predicting zero", zero, "floor")],
         height=figures.SEAT,
     )
-    return Panel(
-        _trained(run, list(rows)),
-        "The loss on held-out tasks. A layer with a path to the query's label leaves the dotted "
-        "line, that of predicting zero; one without stays on it however long it trains."
-        + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
+    means = {id: mean_of(losses) for id, losses in rows.items()}
+    ends = [mean_of(run.tensors[f"curve/{id}"])[-1:] for id in rows]
+    return WORDS.panel(
+        "training",
+        run,
+        view,
         figures.seated(figure, figures.HALF),
-        data=pd.DataFrame(
-            {"step": x} | {variant(id).label: mean_of(losses) for id, losses in rows.items()}
-        ).round(5),
+        data=pd.DataFrame({"step": x} | {variant(id).label: y for id, y in means.items()}).round(5),
+        left=sum(bool(loss.size) and bool(loss[0] < 0.97 * zero) for loss in ends),
+        drawn=len(rows),
     )
-
-
-def _trained(run: Run, ids: list[str]) -> str:
-    """Return which layers have left predicting zero."""
-    if not ids:
-        return "Nothing trained yet"
-    zero = closed_forms.zero_loss(run.config.f)
-    last = {id: mean_of(run.tensors[f"curve/{id}"])[-1:] for id in ids}
-    off = [variant(id).label for id, loss in last.items() if loss.size and loss[0] < 0.97 * zero]
-    return f"{len(off)} of {len(ids)} layers have left predicting zero"
 
 
 def table(run: Run, view: Any) -> Panel:
@@ -126,7 +112,7 @@ def table(run: Run, view: Any) -> Panel:
             number_text(float(run[f"exact/{id}"][0]) / zero),
             number_text(float(run[f"constructed/{id}"][0] / run["baseline/zero"][0])),
             number_text(float(run[f"evaluated/{id}"].mean() / run["baseline/zero"][0])),
-            left(run, id),
+            percent(share) if (share := gain_that_counts(run, id)) else "nothing",
         )
         for id in ids
     ]
@@ -140,12 +126,4 @@ def table(run: Run, view: Any) -> Panel:
         "gain left",
     ]
     frame = pd.DataFrame(rows, columns=columns)
-    return Panel(
-        "Two parts carry all of the gain: products in the window, and the product with the query",
-        "Losses are shares of predicting zero. Exact is the expected loss of the construction in "
-        "closed form; constructed and trained are on the same tasks. A product has to do with the "
-        "query's label only if it is odd in the query's x and even in every other x: it takes y, "
-        "its own x, and the query. Where no such product is left, nothing can be learned.",
-        table=frame,
-        data=frame,
-    )
+    return WORDS.panel("table", run, view, table=frame, data=frame)

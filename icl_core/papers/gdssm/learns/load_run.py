@@ -1,5 +1,7 @@
 """Reads a run of the experiment on width and tasks."""
 
+from typing import Any
+
 import numpy as np
 
 from icl_core.contract.experiment import Run
@@ -22,6 +24,12 @@ def widths(run: Run) -> np.ndarray:
 def base_place(run: Run) -> int:
     """Return the place of the width that is nearest to 2f + N + 1."""
     return int(np.abs(np.log(widths(run))).argmin())
+
+
+def place_shown(run: Run, view: Any) -> int:
+    """Return the place of the width whose curves the view shows; also of a run that is still
+    going."""
+    return {"narrowest": 0, "base": base_place(run), "widest": -1}[view.shown]
 
 
 def curve(run: Run, id: str, place: int) -> np.ndarray | None:

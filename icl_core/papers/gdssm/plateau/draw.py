@@ -11,18 +11,24 @@ from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import colour
 from icl_core.papers.gdssm.plateau.load_run import (
-    COLOURS,
     at_least,
     budget,
     curve,
-    in_words,
     label,
     middle,
+    size_shown,
 )
-from icl_core.papers.gdssm.plateau.settings import SHOWN, sizes
+from icl_core.papers.gdssm.plateau.settings import sizes
+from icl_core.papers.gdssm.plateau.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import model
 from icl_core.papers.gdssm.shared.sequence_models.training_end import LEFT
 
+COLOURS = {
+    "paper": "gradient descent",
+    "curriculum": "momentum",
+    "dense": "layer 2",
+    "both": "trained",
+}
 TICKS = [digit * 10**power for power in range(8) for digit in (1, 2, 5)]  # of tasks
 APART = 0.06  # of f, between the lines of two recipes, which would lie on each other
 
@@ -42,7 +48,7 @@ def until_left(run: Run, view: Any) -> Panel:
             dots.append(_seeds(recipe, at, at_least(run, id, recipe)))
             dots.append(_arrows(recipe, at[np.isinf(tasks)], most))
             rows.append(
-                (model(id).label, label(recipe), *(in_words(count, most) for count in tasks))
+                (model(id).label, label(recipe), *(_tasks_as_text(count, most) for count in tasks))
             )
     lowest = min(float(np.min(trace["y"])) for trace in dots if len(trace["y"]))
     limits = (0.7 * lowest, 1.7 * most)
@@ -61,17 +67,12 @@ def until_left(run: Run, view: Any) -> Panel:
     ticks = [tick for tick in TICKS if limits[0] <= tick <= limits[1]]
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{tick:,}" for tick in ticks])
     columns = ["model", "trained", *(f"f = {f}" for f in x)]
-    return Panel(
-        _title(run),
-        f"Fresh tasks until the loss has fallen by {LEFT:.0%} of predicting zero: small dots are "
-        "seeds, the line is their median. An arrow at the top: half of the seeds had not left by "
-        "the end of their training, so that the true number is larger. Grey is as the paper "
-        "trains: all features from the start, a loss at the query. If neither the order of the "
-        "tasks nor the loss mattered, the four lines would be one. (With two features a "
-        "curriculum has no stage.)",
-        figures.seated(figure, figures.HALF),
-        data=pd.DataFrame(rows, columns=columns),
-    )
+    data = pd.DataFrame(rows, columns=columns)
+    return WORDS.panel("until", run, view, figures.seated(figure, figures.HALF), data=data)
+
+
+def _tasks_as_text(tasks: float, most: int) -> str:
+    return f"not within {most:,}" if not np.isfinite(tasks) else f"after {tasks:,.0f}"
 
 
 def _line(run: Run, id: str, recipe: str, x: np.ndarray, y: np.ndarray) -> Curve:
@@ -103,25 +104,13 @@ def _arrows(recipe: str, x: np.ndarray, most: int) -> Trace:
     return Trace(**where, mode="markers", marker=look, showlegend=False, hovertemplate=hover)
 
 
-def _title(run: Run) -> str:
-    id = run.names("models")[0]
-    most = budget(run)
-    paper, both = (float(middle(run, id, recipe)[-1]) for recipe in ("paper", "both"))
-    with_both, without = (_counted(tasks, most) for tasks in (both, paper))
-    return f"f = {sizes(run.config)[-1]} takes {with_both} tasks with both, {without} without"
-
-
-def _counted(tasks: float, most: int) -> str:
-    return f"{tasks:,.0f}" if np.isfinite(tasks) else f"over {most:,}"
-
-
 def curves_of_one_size(run: Run, view: Any) -> Panel:
     """Draw the losses of all trainings on one number of features; also of a run that is still
     going."""
-    f = sizes(run.config)[-1 if view.shown == "largest" else 0]
+    f = size_shown(run, view)
     series = []
     table = {}
-    leaving = 0
+    left = 0
     for id in run.names("models") if "names/models" in run.tensors else []:
         for recipe in run.names("recipes"):
             losses_by_task = curve(run, id, recipe, f)
@@ -130,7 +119,7 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
                 line = _line(run, id, recipe, tasks, mean_of(losses))
                 series.append(Curve(line.name, line.x, line.y, line.kind, line.dash))
                 table[line.name] = line.y
-                leaving += int(np.median(np.nanmin(losses, 1)) < 1 - LEFT)  # half of the seeds
+                left += int(np.median(np.nanmin(losses, 1)) < 1 - LEFT)  # half of the seeds
     nothing = Curve("none yet", np.array([0.0, 1.0]), np.full(2, np.nan))
     figure = figures.curves(
         series or [nothing],
@@ -147,13 +136,12 @@ def curves_of_one_size(run: Run, view: Any) -> Panel:
         name: [*column.round(4), *[np.nan] * (longest - len(column))]
         for name, column in table.items()
     }
-    return Panel(
-        f"At f = {f}, {leaving} of {len(series)} trainings have left predicting zero",
-        f"The same trainings on {SHOWN[view.shown]}: loss on {f}-feature tasks that none is "
-        "trained on, mean over seeds. Look for the plateau: the loss stays at predicting zero and "
-        "then falls at once, for a product of three tokens pays only when all its parts are "
-        "there. A training ends where its last seed has left. If a model learned a little from "
-        "every task, its line would fall from the start.",
+    return WORDS.panel(
+        "curves",
+        run,
+        view,
         figures.seated(figure, figures.HALF),
         data=pd.DataFrame(padded),
+        left=left,
+        trainings=len(series),
     )

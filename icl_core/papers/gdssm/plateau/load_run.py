@@ -1,5 +1,7 @@
 """Reads a run of the experiment on the plateau."""
 
+from typing import Any
+
 import numpy as np
 
 from icl_core.contract.experiment import Run
@@ -11,17 +13,16 @@ LABELS = {
     "dense": "a loss at every x",
     "both": "both",
 }
-COLOURS = {
-    "paper": "gradient descent",
-    "curriculum": "momentum",
-    "dense": "layer 2",
-    "both": "trained",
-}
 
 
 def label(recipe: str) -> str:
     """Return what a recipe is called; one that the table does not know is called by its id."""
     return LABELS.get(recipe, recipe)
+
+
+def size_shown(run: Run, view: Any) -> int:
+    """Return the f of the curves that the view shows; also of a run that is still going."""
+    return sizes(run.config)[-1 if view.shown == "largest" else 0]
 
 
 def budget(run: Run) -> int:
@@ -57,8 +58,3 @@ def curve(run: Run, model: str, recipe: str, f: int) -> tuple[np.ndarray, np.nda
     reached = np.isfinite(rows).any(0)
     tasks = run["curve/step"][reached] * run.config.batch
     return tasks, np.asarray(rows)[:, reached] / run["zero"][sizes(run.config).index(f)]
-
-
-def in_words(tasks: float, most: int) -> str:
-    """Return a number of tasks in words."""
-    return f"not within {most:,}" if not np.isfinite(tasks) else f"after {tasks:,.0f}"

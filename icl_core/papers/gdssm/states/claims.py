@@ -3,12 +3,22 @@ here."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.in_context_regression import rules
+from icl_core.papers.gdssm.states import expected
+from icl_core.papers.gdssm.states.load_run import (
+    farthest,
+    place,
+    trained_decay,
+    trained_over_one_step,
+    tuned_of,
+)
 
 SIZE = {"f": 10, "N": 10, "drift": 0.0}
 LONG = {"f": 10, "N": 20, "drift": 0.3}
 SEEDS = {"seeds": range(3, 6)}
-found = partial(Claim, kind="ours", source="not in the paper")
+ONE_MATRIX = tuple(id for id, rule in rules.RULES.items() if len(rule.matrices) == 1)
+ours = partial(Claim, kind="ours", source="not in the paper")
 exact = partial(Claim, kind="theory", source="derived here")
 
 BATCH = Claim(
@@ -25,7 +35,7 @@ BATCH = Claim(
     at=SIZE,
     at_least=0.05,
 )
-SCALED = found(
+SCALED = ours(
     id="a-small-rate-is-a-batch",
     label="delta rule, small rate and a gain: differs from a step on all pairs by",
     text=(
@@ -35,7 +45,7 @@ SCALED = found(
     at=SIZE,
     at_most=0.02,
 )
-BETTER = found(
+BETTER = ours(
     id="delta-beats-one-step",
     label="trained delta rule, loss over one step",
     text=(
@@ -56,7 +66,7 @@ CLOSED = exact(
     at_most=0.0,
     tolerance=0.02,
 )
-REACHED = found(
+REACHED = ours(
     id="trained-rules-reach",
     label="trained rules of one matrix: farthest loss above the rule as written",
     text=(
@@ -67,7 +77,7 @@ REACHED = found(
     at_most=0.0,
     tolerance=0.02,
 )
-WINDOWS = found(
+WINDOWS = ours(
     id="trained-windows-match",
     label="trained rules: farthest coefficient from the rule as written",
     text=(
@@ -88,14 +98,14 @@ GATE = exact(
     at_most=0.0,
     tolerance=0.005,
 )
-GATES_WIN = found(
+GATES_WIN = ours(
     id="gates-win-under-drift",
     label="drift of 0.3: loss of the gated delta rule over the same without a gate",
     text="Where W drifts by 0.3 a pair, a gate saves the delta rule 3% of its loss or more.",
     at=LONG,
     at_most=0.97,
 )
-FORGETS = found(
+FORGETS = ours(
     id="training-finds-the-decay",
     label="drift of 0.3: trained decay of the decayed sum differs from the best one by",
     text="Trained where W drifts by 0.3 a pair, the decayed sum forgets as fast as is best.",
@@ -105,3 +115,26 @@ FORGETS = found(
 )
 
 ALL = (BATCH, SCALED, BETTER, CLOSED, REACHED, WINDOWS, GATE, GATES_WIN, FORGETS)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Measure the claims: of the rules as written, exact or over prompts; of the trained ones, the
+    worst seed, or a mean over seeds."""
+    trained = trained_over_one_step(run)
+    config = run.config
+    ratio = run["evaluated/trained"] / run["evaluated/constructed"][:, None] - 1
+    single = [place(run, id) for id in ONE_MATRIX]
+    share = run["drift/share"][:, run["drift/at"].tolist().index(config.drift)]
+    metrics = [
+        Metric(BATCH, float(run["imitation/fixed"].min())),
+        Metric(SCALED, float(run["imitation/scaled"][-1])),
+        Metric(REACHED, float(ratio[single].max())),
+        Metric(WINDOWS, max(float(farthest(run, id).max()) for id in run.names("rules"))),
+        Metric(GATE, abs(tuned_of(run, "gated")["decay"] - expected.kept(config.drift))),
+        Metric(GATES_WIN, float(share[place(run, "gated")] / share[place(run, "unit")])),
+        Metric.over_seeds(BETTER, trained[place(run, "delta")]),
+    ]
+    if config.drift == 0:
+        metrics.append(Metric(CLOSED, expected.closed_form_error(config.f, config.N)))
+    away = trained_decay(run, "decayed") - tuned_of(run, "decayed")["decay"]
+    return [*metrics, Metric.over_seeds(FORGETS, away)]

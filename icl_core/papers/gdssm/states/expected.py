@@ -31,6 +31,7 @@ VARIANCE = closed_forms.variance(1.0)  # of an entry of x ~ U(-1, 1)
 DRAWS = 2**18  # of |x|², for the means of Longhorn's steps
 BINS = 2**9  # equal shares of them
 PROMPTS = 2**9, 2**17  # of the means of least squares: at most, and numbers of x at most
+TRIED = 2**15, 2**21  # of a closed form that is tried, at most, and numbers of x at most
 GRID = 401  # points of a search along one axis
 COARSE = 61  # along each of two
 ROUNDS = 6  # how many grids
@@ -278,3 +279,15 @@ def imitation(rule: Rule, settings: Tuned, x: Tensor, shrunk: float, scaled: boo
     wanted = inner(step, step)
     gain = crossed / own if scaled else 1.0
     return float(np.sqrt(max(0.0, gain**2 * own - 2 * gain * crossed + wanted) / wanted))
+
+
+def closed_form_error(f: int, N: int) -> float:
+    """Return |loss / (1 − 1 / (f − 1 + κ))ᴺ − 1| of the delta rule, run over prompts."""
+    count = min(TRIED[0], TRIED[1] // (N * f))
+    generator = torch.Generator().manual_seed(2**31 + 43)
+    x = 2 * torch.rand(N, f, count, generator=generator, dtype=torch.float64) - 1
+    settings = tuned(rules.DELTA, f, N)
+    v = rules.coefficients(rules.DELTA, x, settings)
+    m, xi = moments(*pairwise(v, x), f, 0.0)
+    wanted = (1 - 1 / (f - 1 + KAPPA)) ** N
+    return abs((1 - 2 * xi + m) / wanted - 1)

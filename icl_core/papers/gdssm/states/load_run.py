@@ -26,6 +26,16 @@ def over_one_step(run: Run) -> np.ndarray:
     return run["tokens/share"][:-1, -1] / run["baseline/one"]
 
 
+def two_over_one_step(run: Run) -> float:
+    """Return the loss of two steps of gradient descent over that of one."""
+    return float(run["baseline/two"][0] / run["baseline/one"][0])
+
+
+def batches_over_one_step(run: Run) -> np.ndarray:
+    """Return what batches of 1, 2, … N pairs lose over the loss of one step on all, [N]."""
+    return run["batches/share"] / run["baseline/one"]
+
+
 def trained_over_one_step(run: Run) -> np.ndarray:
     """Return the same of the trained rules, [rules, seeds]: what the rule loses times trained over
     constructed on the same tasks, which removes most of the tasks' noise."""
@@ -52,8 +62,8 @@ def weights_at(run: Run, id: str, snapshot: int) -> window.Weights:
 
 def written_at(run: Run, id: str, snapshot: int) -> dict[str, np.ndarray]:
     """Return what the weights of a rule amount to at a snapshot (`window.as_written`), numpy."""
-    found = window.as_written(RULES[id], weights_at(run, id, snapshot))
-    return {name: tensor.numpy() for name, tensor in found.items()}
+    written = window.as_written(RULES[id], weights_at(run, id, snapshot))
+    return {name: tensor.numpy() for name, tensor in written.items()}
 
 
 def tuned_of(run: Run, id: str) -> dict[str, float]:
@@ -65,6 +75,15 @@ def tuned_of(run: Run, id: str) -> dict[str, float]:
 def farthest(run: Run, id: str) -> np.ndarray:
     """Return how far the farthest of the nine trained coefficients of a rule is from its
     construction, normalised, [seeds]."""
-    last = len(run["snapshot/step"]) - 1
-    written = written_at(run, id, last)["window"]
+    written = written_at(run, id, last_snapshot(run))["window"]
     return np.abs(written - np.eye(3)).max((1, 2))
+
+
+def trained_decay(run: Run, id: str) -> np.ndarray:
+    """Return the decay of a rule that has one at the end of its training, [seeds]."""
+    return written_at(run, id, last_snapshot(run))["decay"]
+
+
+def last_snapshot(run: Run) -> int:
+    """Return the index of the last snapshot."""
+    return len(run["snapshot/step"]) - 1

@@ -14,6 +14,7 @@ from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.load_run import Entry, entries
+from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
@@ -38,15 +39,8 @@ def parameters(run: Run, view: Any) -> Panel:
     figure.update_yaxes(axis("loss at the query", range=list(limits)))
     _names(run, figure, [entry for entry in finite if not entry.baseline], (limits[1], most))
     labels = [entry.model.label for entry in models]
-    return Panel(
-        "{} parameters against {}".format(*style.counts(run)),
-        "The GD-SSM multiplies tokens with each other and keeps the sum. With that built in, "
-        "hardly anything is left to learn. The others cannot be made so small, because it takes "
-        "more to let a token in and out. If the number of parameters decided, the GD-SSM (blue) "
-        "would lose most, since it has the fewest." + style.outside_range_sentence(run, loss),
-        figure,
-        data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
-    )
+    data = pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)})
+    return WORDS.panel("parameters", run, view, figure, data=data, beyond=style.beyond(run, loss))
 
 
 def _dot(entry: Entry, edge: float) -> Trace:
@@ -88,31 +82,20 @@ def learning_rates(run: Run, view: Any) -> Panel:
     x = run["tuned/rate"]
     losses = run["tuned/loss"]  # (models, rates)
     decided = run["chosen/decided"] > 0
-    edge = int(np.isin(run["chosen/rate"][decided], x[[0, -1]]).sum())
     columns = {f"{rate:g}": style.column(losses[:, i]) for i, rate in enumerate(x)}
-    return Panel(
-        f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
-        "One seed, with the same tasks and steps at every rate. A ring marks the rate that then "
-        "trains all seeds. A model whose ring lies at either end might do better at a rate that "
-        "was not tried"
-        + (f": here {edge} of {len(models)}." if edge else "; here none.")
-        + _undecided(
-            [model.short for model, is_one in zip(models, decided, strict=True) if not is_one]
-        ),
+    return WORDS.panel(
+        "rates",
+        run,
+        view,
         _tuned(run, models),
         data=pd.DataFrame({"model": [model.label for model in models]} | columns),
-        note="Colours are those of the models' names in the first panel."
-        + style.diverged_sentence(_lost(run, models)),
-    )
-
-
-def _undecided(names: list[str]) -> str:
-    """Say which models have no rate of their own. Empty if all have one."""
-    if not names:
-        return ""
-    return (
-        f" No rate was chosen where none had left predicting zero: {UNDECIDED:g} trains "
-        f"{', '.join(names)}."
+        tried=len(x),
+        at_either_end=int(np.isin(run["chosen/rate"][decided], x[[0, -1]]).sum()),
+        undecided=", ".join(
+            model.short for model, is_one in zip(models, decided, strict=True) if not is_one
+        ),
+        undecided_rate=UNDECIDED,
+        diverged_at=", ".join(_lost(run, models)),
     )
 
 

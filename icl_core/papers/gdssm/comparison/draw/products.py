@@ -1,14 +1,24 @@
 """What each architecture has to multiply, and where it can: the story behind the losses, as a
-table."""
+table; and the products of a linear transformer of one layer, trained and built by hand."""
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import torch
+from torch import Tensor
 
-from icl_core.contract.experiment import Panel, Run
+from icl_core import figures
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.comparison.words import WORDS
+from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
+from icl_core.papers.gdssm.shared.task import loss
+from icl_core.training.phases import final
 
 # By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
 # As its authors build it; below what the plain form has instead.
@@ -48,11 +58,11 @@ SCALAR = {  # where their products with the query are made, if the token gives t
     "linear-2": "attention: (k · q) v",
     "softmax-2": "attention, bent by its softmax",
 }
+NAMES = ("trained", "built by hand", "GD-SSM's construction")
 
 
 def products_panel(run: Run, view: Any) -> Panel:
     """Tabulate a row a model: where it makes the products of tokens, and what it ended at."""
-    has_products = run.config.model == "1-D"
     one = levels(run)[1]
     rows = [
         (entry.model.label, *_where(run.config, entry.model.id), entry.loss / one)
@@ -66,16 +76,7 @@ def products_panel(run: Run, view: Any) -> Panel:
             "loss over one step": [f"{ratio:.2f}" if ratio < 100 else "–" for *_, ratio in rows],
         }
     )
-    return Panel(
-        "One product to make: what is given with the query"
-        if has_products
-        else "Two products to make: y with x, and that with the query",
-        "One step predicts (η/N) ∑ y_t (x_t · query). Any recurrence can keep a sum over tokens. "
-        "The products need a place in the architecture: a gate, attention, or tokens that hold "
-        "them already. A model with no place for a product must imitate it by a function that "
-        "bends: GELU, sigmoid, softmax.",
-        table=table,
-    )
+    return WORDS.panel("products", run, view, table=table)
 
 
 def _where(config: Config, id: str) -> tuple[str, str]:
@@ -87,3 +88,65 @@ def _where(config: Config, id: str) -> tuple[str, str]:
 def _of(table: dict[str, Any], id: str) -> Any:
     """Return a model's row of a table by ids or their beginnings, None if it has none."""
     return next((row for name, row in table.items() if id.startswith(name)), None)
+
+
+def is_kept(config: Config) -> bool:
+    """Return whether the run keeps the weights that `by_hand` shows."""
+    return train.is_kept(config, "linear-1")
+
+
+def by_hand(run: Run, view: Any) -> Panel:
+    """Draw M of the trained linear transformer, of one built by hand to take the step, and of the
+    GD-SSM's construction, on one scale. Raises `CannotDraw` where the transformer diverged."""
+    weights = {
+        name: torch.tensor(array, dtype=torch.float64) for name, array in final(run.tensors).items()
+    }
+    if not weights:
+        raise CannotDraw(
+            "The linear transformer of one layer diverged: there are no weights to show."
+        )
+    # on the CPU, where the weights of a file are
+    tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)
+    eta = construction.best_eta(tasks)
+    maps = _maps(weights, run.config.f, run.config.N, eta)
+    predictions = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
+    one = run["baseline/one"][0]
+    f = run.config.f
+    halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
+    figure = figures.small_maps(
+        maps,
+        (halves, halves),
+        ("token t", "the last token"),
+        "M",
+        figures.largest_magnitude(*maps.values()),
+    )
+    return WORDS.panel(
+        "by hand",
+        run,
+        view,
+        figure,
+        data=_table(maps, halves),
+        of_products=float(loss(predictions, tasks.y[-1])) / float(one),
+        trained=float(run["evaluated/loss"][0, run.names("models").index("linear-1")] / one),
+    )
+
+
+def _maps(weights: dict[str, Tensor], f: int, N: int, eta: float) -> dict[str, np.ndarray]:
+    """Return M of the trained transformer, of the one built by hand and of the GD-SSM's
+    construction, by name, [2f, 2f] each."""
+    layer = construction.layer_1d(f, N, eta)
+    matrices = (
+        constructed.products(weights),
+        constructed.products(constructed.linear_attention(f, N, eta)),
+        layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0],
+    )
+    return {name: M.double().numpy() for name, M in zip(NAMES, matrices, strict=True)}
+
+
+def _table(maps: dict[str, np.ndarray], halves: list[str]) -> pd.DataFrame:
+    """Return the maps as a table, one row a number."""
+    rows = np.repeat(halves, len(halves))
+    columns = np.tile(halves, len(halves))
+    return pd.DataFrame(
+        {"token t": rows, "last": columns} | {name: M.ravel().round(4) for name, M in maps.items()}
+    )

@@ -1,25 +1,38 @@
-"""What each model can see of its prompt: whether its prediction depends on the size of y."""
+"""What each model can see of its prompt, by its form alone: whether its prediction depends on the
+size of y, and which changes of a prompt it answers as a learner of linear functions should."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import FAINT, axis, colour, layout
+from icl_core.machine import device
 from icl_core.papers.gdssm.comparison.load_run import entries
-from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.comparison.size_of_y import BLIND, LEAST, MOST, changes
+from icl_core.papers.gdssm.comparison.words import WORDS
+from icl_core.papers.gdssm.shared import any_layer
+from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
+from icl_core.papers.gdssm.shared.settings import Config as Layer
+from icl_core.papers.gdssm.shared.task import Tasks, sample
+from icl_core.papers.gdssm.shared.transformations import (
+    TRANSFORMATIONS,
+    Predict,
+    departures,
+    response_to_sizes,
+)
 
 EXPONENTS = range(-7, 2)  # of ten, on the axis
 LOWEST = 10.0 ** EXPONENTS[0]
-
-
-def applies(config: Config) -> bool:
-    """Return whether the models have a read-in that may have a bias."""
-    return config.by_authors
+TASKS = 256
+SEED = 0
+SIZES = "each y times its own factor"
+BUILT = "GD-SSM, as constructed"
 
 
 def size_of_y(run: Run, view: Any) -> Panel:
@@ -31,44 +44,31 @@ def size_of_y(run: Run, view: Any) -> Panel:
     ]
     rows = [(model, without_bias[model.id], with_bias[model.id]) for model in models]
     blind = [model.short for model, before, _ in rows if before < BLIND]
-    finding = f"{len(blind)} of {len(rows)} models cannot see how large y is"
-    return Panel(
-        f"Without a bias {finding}" if blind else "Every model can see how large y is",
-        f"Every y of a prompt is multiplied by a factor of its own, from {LEAST:g} to {MOST:g}. "
-        "The relative change of the prediction is shown, with weights freshly drawn and not "
-        "trained: open symbols without a bias in the read-in, filled ones with it."
-        + (_why(blind, sum(after < BLIND for *_, after in rows)) if blind else "")
-        + " If the bias made no difference, open and filled symbols would lie together.",
+    data = pd.DataFrame(
+        {
+            "model": [model.label for model, *_ in rows],
+            "without a bias": [float(f"{before:.2g}") for _, before, _ in rows],
+            "with a bias": [float(f"{after:.2g}") for *_, after in rows],
+        }
+    )
+    return WORDS.panel(
+        "seen",
+        run,
+        view,
         _rows(rows),
-        data=pd.DataFrame(
-            {
-                "model": [model.label for model, *_ in rows],
-                "without a bias": [float(f"{before:.2g}") for _, before, _ in rows],
-                "with a bias": [float(f"{after:.2g}") for *_, after in rows],
-            }
-        ),
+        data=data,
+        least=LEAST,
+        most=MOST,
+        blind=len(blind),
+        blind_models=_listed(blind),
+        models=len(rows),
+        blind_with_bias=sum(after < BLIND for *_, after in rows),
     )
 
 
-def _why(blind: list[str], still: int) -> str:
-    """Return why some models see no size, and whether a bias helps all of them."""
-    return (
-        " A norm behind a read-in without a bias gives the same for y and for 3 y, so that the "
-        f"open symbols of {_listed(blind)} lie at the left: such a model cannot take the step, "
-        f"whose y xᵀ is as large as y, however long it trains. With the bias {still or 'none'} of "
-        "them stays there. Positions, or a second block behind the first one's residual, show "
-        "the size as well."
-    )
-
-
-def _abbreviated(label: str) -> str:
-    """Return a model's label as it fits beside a row."""
-    return label.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
-
-
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Return names in a sentence."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
@@ -90,7 +90,54 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
     span = [EXPONENTS[0] - 0.3, EXPONENTS[-1]]
     title = "relative change of the prediction (log scale)"
     figure.update_xaxes(axis(title, type="log", range=span, **ticks))
-    names = [_abbreviated(model.label) for model, *_ in rows]
+    labels = [model.label.replace(" transformer", " transf.") for model, *_ in rows]
+    names = [label.removesuffix(" layer").removesuffix(" layers") for label in labels]
     places = {"tickvals": list(range(len(rows))), "ticktext": names}
     figure.update_yaxes(axis(range=[len(rows) - 0.5, -0.5], **places))
     return figure
+
+
+@torch.no_grad()
+def symmetries(run: Run, view: Any) -> Panel:
+    """Draw the departures of every model with random weights, and of the construction."""
+    config = run.config
+    n_o = 1 if config.model == "1-D" else config.f
+    generator = torch.Generator().manual_seed(2**31 + 23)
+    # in double precision: single products are less exact on some processors than what is 0 here
+    tasks = sample(config.f, config.N, TASKS, generator, n_o).to(
+        device.current_device(), torch.float64
+    )
+    layer = Layer(config.model, "row", 1, f=config.f, N=config.N)
+    construction = any_layer.constructed(layer, tasks).to(device.current_device(), torch.float64)
+    rows = [_symmetries_of(BUILT, lambda tasks: any_layer.predict(construction, tasks)[0], tasks)]
+    ids = run.names("models")  # a run holds its models, whatever the table has today
+    models = [learner for learner in learners(config) if learner.model.id in ids]
+    rows += [_symmetries_of(learner.model.label, _random(learner), tasks) for learner in models]
+    table = pd.DataFrame(rows)
+    blind = table.loc[table[SIZES] < BLIND, "model"].tolist()
+    return WORDS.panel(
+        "symmetries",
+        run,
+        view,
+        table=table.map(lambda cell: cell if isinstance(cell, str) else f"{cell:.2g}"),
+        data=table,
+        blind=len(blind),
+        blind_models=", ".join(blind) if len(blind) > 1 else "",
+        models=len(models),
+    )
+
+
+def _random(learner: Learner) -> Predict:
+    """Return the prediction of a model with random weights."""
+    weights = {name: tensor.double() for name, tensor in learner.initial([SEED]).items()}
+    return lambda tasks: learner.predict(weights, tasks)[0]
+
+
+def _symmetries_of(label: str, predict: Predict, tasks: Tasks) -> dict[str, str | float]:
+    """Return a model's row of the table; a share that rounding makes is 0."""
+    names_by_id = {transformation.id: transformation.name for transformation in TRANSFORMATIONS}
+    shares = {names_by_id[id]: share for id, share in departures(predict, tasks).items()}
+    shares[SIZES] = response_to_sizes(predict, tasks)
+    return {"model": label} | {
+        name: 0.0 if share < BLIND else share for name, share in shares.items()
+    }

@@ -1,13 +1,13 @@
-"""What the drawings of the comparison share: dots, reference lines, and what is said where a model
-diverged."""
+"""What the drawings of the comparison share: reference lines, the range of losses that is shown,
+columns of tables."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.gdssm.comparison.load_run import Entry, entries
+from icl_core.papers.gdssm.comparison.load_run import entries
 
 EDGE = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 
@@ -33,29 +33,15 @@ def limits(run: Run, losses: np.ndarray) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
-def diverged(run: Run) -> list[Entry]:
-    """Return the models with a seed whose training did not stay finite."""
-    return [entry for entry in entries(run) if not np.isfinite(entry.losses).all()]
-
-
-def outside_range_sentence(run: Run, losses: np.ndarray) -> str:
-    """Say what diverged, and which models have a loss [..., models] outside the range. Empty if
-    none."""
+def beyond(run: Run, losses: np.ndarray) -> str:
+    """Return which models have a loss [..., models] outside the range."""
     tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
     edge = EDGE * float(run["baseline/zero"][0])
-    beyond = [
+    return ", ".join(
         f"{entry.model.short} at {top:.3g}"
         for entry, top in zip(entries(run), tops, strict=True)
         if top > edge
-    ]
-    divergences = diverged_sentence(entry.model.short for entry in diverged(run))
-    return divergences + (f" Beyond the edge: {', '.join(beyond)}." if beyond else "")
-
-
-def diverged_sentence(names: Iterable[str]) -> str:
-    """Say what diverged. Empty if nothing did."""
-    text = ", ".join(names)
-    return f" Diverged: {text}." if text else ""
+    )
 
 
 def column(values: Any, places: int | None = None, missing: str = "diverged") -> Sequence[Any]:
@@ -68,10 +54,3 @@ def column(values: Any, places: int | None = None, missing: str = "diverged") ->
         if np.isfinite(numbers).all()
         else [f"{x:g}" if np.isfinite(x) else missing for x in rounded]
     )  # type: ignore[return-value]
-
-
-def counts(run: Run) -> tuple[str, str]:
-    """Return in words the parameters of the GD-SSM's models, and of all others."""
-    own = [entry.parameters for entry in entries(run) if not entry.baseline]
-    others = [entry.parameters for entry in entries(run) if entry.baseline]
-    return " and ".join(f"{count:,}" for count in own), f"{min(others):,} to {max(others):,}"

@@ -1,1 +1,0 @@
-"""A run and a view to panels."""
