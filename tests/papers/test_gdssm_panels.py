@@ -9,10 +9,11 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import ablation
+from icl_core.papers.gdssm.layer import ablation, claims, state
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
-from icl_core.papers.gdssm.layer.draw import input_scale, own_points, state
-from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
+from icl_core.papers.gdssm.layer.draw import losses, own_points
+from icl_core.papers.gdssm.layer.draw import state as state_drawings
+from icl_core.papers.gdssm.layer.input_scale import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
@@ -64,7 +65,7 @@ KEPT = {"reproduced", "holds", "found here", "elsewhere"}
 @pytest.mark.parametrize("name", EVERY)
 def test_a_preset_bears_out_every_claim(name):
     run = shipped(name)
-    missed = [metric for metric in layer.measure(run) if metric.verdict(run.config) not in KEPT]
+    missed = [metric for metric in claims.measure(run) if metric.verdict(run.config) not in KEPT]
     assert not missed
 
 
@@ -76,13 +77,13 @@ def test_a_preset_bears_out_every_claim(name):
 def test_the_state_of_a_construction_is_the_gradient_after_every_token(name, which):
     run = as_built(shipped(name))
     for t in (1, run.config.N):
-        panel = state.draw(run, View(state=which, token=t, example=7))
+        panel = state_drawings.tokens(run, View(state=which, token=t, example=7))
         assert panel.title.startswith(f"After {t} of {run.config.N} pairs")
     assert (panel.data["relative difference"] < 1e-5).all()
 
 
 def test_the_state_of_a_layer_that_learned_nothing_is_far_off():
-    panel = state.draw(shipped(ONE), View(snapshot=0, example=7))
+    panel = state_drawings.tokens(shipped(ONE), View(snapshot=0, example=7))
     assert (panel.data["relative difference"] > 0.2).all()
 
 
@@ -139,7 +140,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
     assert worse_than_zero(run) == pytest.approx(2**0.5, abs=0.02)
     assert (
         "within 0% of the construction, on the same tasks; worse than zero beyond α = 1.4"
-        in input_scale.draw(run, View()).title
+        in losses.scale(run, View()).title
     )
 
 
@@ -149,7 +150,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
     doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
-    assert said in input_scale.draw(doctored, View()).title
+    assert said in losses.scale(doctored, View()).title
 
 
 def test_the_worst_seed_is_the_one_that_is_judged():
@@ -170,7 +171,7 @@ def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
 
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
-    note = input_scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
+    note = losses.scale(as_built(shipped(ONE)), View(alpha=2.0)).note
     trained, built = (
         note.split(f"{word} ")[1].split(" ")[0].strip(",.") for word in ("trained", "constructed")
     )
