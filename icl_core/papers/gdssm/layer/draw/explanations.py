@@ -9,9 +9,9 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.figures import number_text
+from icl_core.papers.gdssm.layer.accumulated_state import Held, contributed, held
 from icl_core.papers.gdssm.layer.draw.weights import laid
 from icl_core.papers.gdssm.layer.grafted import weight_parts
-from icl_core.papers.gdssm.layer.state import Held, contributed, held
 from icl_core.papers.gdssm.layer.weights_parts import Part
 
 TITLES = ("State", "Exact sum", "Difference")

@@ -11,8 +11,15 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
+from icl_core.papers.gdssm.layer.accumulated_state import (
+    PROMPTS,
+    SUMS,
+    Held,
+    held,
+    is_curvature,
+    typical,
+)
 from icl_core.papers.gdssm.layer.grafted import as_trained
-from icl_core.papers.gdssm.layer.state import PROMPTS, SUMS, Held, held, is_curvature, typical
 from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared.load_run import row_of, trained_at
 from icl_core.papers.gdssm.shared.weights import powers
