@@ -16,7 +16,7 @@ from icl_core.papers.birth.laboratory.metrics import _farthest
 from icl_core.papers.gdssm.comparison import metrics as comparison
 from icl_core.papers.gdssm.layer import claims as layer
 from icl_core.papers.gdssm.layer.input_scale import crossing
-from icl_core.papers.gdssm.nonlinear import metrics as nonlinear
+from icl_core.papers.gdssm.nonlinear import claims as nonlinear
 from icl_core.papers.memformers.learned import metrics as learned
 from tests.recorder import Recorder
 
