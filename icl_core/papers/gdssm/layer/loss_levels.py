@@ -15,7 +15,7 @@ COUNTED = ("no", "one", "two", "three", "four")
 ZERO = "predicting zero"
 SINGLE = "one step"
 SHARED = "one rate"
-# by what the levels are
+# the cases in which the levels mean something else; words.md has a text for each
 CASES = ("one layer", "penalised layers", "loops", "several layers")
 PLAIN = "gradient descent"  # the kind of a line that is grey and dashed
 
