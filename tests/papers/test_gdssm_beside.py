@@ -10,11 +10,13 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import claims, metrics, population
+from icl_core.papers.gdssm.layer import claims, population, symmetries
 from icl_core.papers.gdssm.layer import run as layer_run
 from icl_core.papers.gdssm.layer.convergence_step import arrived
+from icl_core.papers.gdssm.layer.draw import losses as loss_drawings
 from icl_core.papers.gdssm.layer.draw import reference_models
 from icl_core.papers.gdssm.layer.settings import AUTHORS, PRESETS, View, as_here
+from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, train
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
@@ -58,7 +60,7 @@ def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
     loss = population.expected_loss(best, along, squares)
     assert float(loss) == pytest.approx(closed_forms.best_loss(1, config.N), rel=1e-9)
     tensors = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
-    assert metrics.population_distance(Run(config, tensors)) < 1e-5
+    assert population.population_distance(Run(config, tensors)) < 1e-5
     for bent in (
         best.with_(Q=best.Q * 1.1),
         best.with_(q=best.q + 0.1),
@@ -69,7 +71,7 @@ def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
 
 def test_what_is_known_of_one_feature_is_held_and_drawn():
     run = made()
-    found = {metric.claim: metric for metric in layer.measure(run)}[claims.POPULATION]
+    found = {metric.claim: metric for metric in claims.measure(run)}[claims.POPULATION]
     assert found.value is not None and found.value < 1e-4
     panel = reference_models.population(run, View())
     assert list(panel.data["weight"][-2:]) == ["rate", "decay"] and len(panel.data) == 11
@@ -130,7 +132,7 @@ def test_a_run_as_the_authors_train_holds_ours_beside_it():
     ours = made(f=2, **{name: getattr(as_here(theirs.config), name) for name in AUTHORS})
     np.testing.assert_array_equal(theirs["beside/loss"], ours["curve/loss"])
     assert not np.array_equal(theirs["curve/loss"][:, 1], ours["curve/loss"][:, 1])
-    assert "steps as the authors train" in reference_models.training(theirs, View()).title
+    assert "steps as the authors train" in loss_drawings.arrival(theirs, View()).title
     assert "beside/loss" not in ours.tensors
 
 
@@ -158,7 +160,7 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
 
     def drawn(*theirs):
         tensors = {**run.tensors, **curves, "curve/loss": level * np.array(theirs, float)}
-        return reference_models.training(Run(run.config, tensors), View())
+        return loss_drawings.arrival(Run(run.config, tensors), View())
 
     panel = drawn([2, 2, 1, 1], [2, 2, 2, 1])
     assert (
@@ -186,7 +188,10 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
 
 def test_what_the_authors_train_with_is_read_from_the_setting():
     said = [
-        reference_models._theirs(Config(model=model, optimiser="authors", learning_rate=4e-4))
+        WORDS.text(
+            "as the authors train",
+            Run(Config(model=model, optimiser="authors", learning_rate=4e-4), {}),
+        )
         for model in ("1-D", "N-D")
     ]
     assert all("rates 0.0002 for the decays and 0.0004 for the rest" in each for each in said)
@@ -201,16 +206,16 @@ def test_a_row_of_decays_counts_as_its_mean():
     entries = torch.tensor([[[1.2, 0.8], [1.1, 1.0]]])
     run = Run(Config(f=2, N=2, recurrence="full"), {"final/a": entries.numpy()})
     np.testing.assert_allclose(
-        metrics.decays(run)[0], [[0.0, 0.025]], atol=1e-6
+        symmetries.decays(run)[0], [[0.0, 0.025]], atol=1e-6
     )  # N = 2: half of a - 1
     run = Run(Config(f=2, N=2, model="1-D"), {"final/a": np.array([[1.2, 0.8]], np.float32)})
-    np.testing.assert_allclose(metrics.decays(run)[0], [[0.1, -0.1]], atol=1e-6)
+    np.testing.assert_allclose(symmetries.decays(run)[0], [[0.1, -0.1]], atol=1e-6)
 
 
 def test_rates_that_differ_within_a_row_count_as_their_mean():
     config = Config(f=2, N=2, recurrence="full")
     built = construction.layer_nd(2, 2, 1.2, "full")
     trained = built.with_(a=torch.tensor([[[1.2, 0.8], [1.0, 1.0]]]))
-    found = {each.name: each for each in metrics.compare(trained, built, config.N)}
-    assert metrics.farthest(found["rate"]) == pytest.approx(0, abs=1e-6)
+    found = {each.name: each for each in symmetries.compare(trained, built, config.N)}
+    assert symmetries.farthest(found["rate"]) == pytest.approx(0, abs=1e-6)
     assert float(found["rate"].farthest.max()) == pytest.approx(0.1, abs=1e-6)

@@ -4,7 +4,7 @@ construction's."""
 import numpy as np
 import pytest
 
-from icl_core.papers.gdssm.layer.draw.state import contributed, held
+from icl_core.papers.gdssm.layer.accumulated_state import contributed, held
 from tests.cells import check, explained, shipped, views
 
 LAYER = "gdssm.layer"

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.gdssm.layer.draw import state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import losses, reference_models, state, weights
 from icl_core.papers.gdssm.layer.settings import View
+from icl_core.papers.gdssm.layer.symmetries import coefficients
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.load_run import constructed_of, trained_at
@@ -113,12 +114,12 @@ def test_the_construction_in_place_of_the_trained_weights_leaves_no_difference(k
 def test_with_scalar_labels_the_state_of_constructed_layers_is_the_row_that_is_asked_for(which):
     run = untrained("two layers, 1-D")
     for seed in (1, 2):
-        panel = state.draw(
+        panel = state.tokens(
             holding(run, models.joined(constructed_of(run), constructed_of(run))), View(state=which)
         )
         assert (panel.data["relative difference"] < 1e-5).all()
         assert (
-            state.draw(run, View(state=which, seed_shown=seed)).data["relative difference"] > 0.1
+            state.tokens(run, View(state=which, seed_shown=seed)).data["relative difference"] > 0.1
         ).all()
 
 
@@ -238,7 +239,7 @@ def lines(panel) -> dict[str, float]:
 
 
 def test_one_layer_has_the_best_expected_loss():
-    panel = training.loss(shipped("layer"), View())
+    panel = losses.loss(shipped("layer"), View())
     assert lines(panel) == pytest.approx(
         {"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6
     )
@@ -250,7 +251,7 @@ def test_one_layer_has_the_best_expected_loss():
 def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     """Figure 4 A. Closed forms against the losses that the run measured on its held-out tasks."""
     run = shipped("two layers")
-    panel = training.loss(run, View())
+    panel = losses.loss(run, View())
     found = lines(panel)
     assert list(found) == [
         "two steps, two rates",
@@ -273,13 +274,13 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
 def test_hardly_trained_layers_beat_nothing():
     run = shipped("two layers")
     worse = Run(run.config, {**run.tensors, "curve/loss": run["curve/loss"] * 1.2})
-    assert training.loss(worse, View()).title.endswith("above the construction, below one step")
+    assert losses.loss(worse, View()).title.endswith("above the construction, below one step")
     worst = Run(run.config, {**run.tensors, "curve/loss": run["curve/loss"] * 2})
-    assert training.loss(worst, View()).title.endswith("above the construction")
+    assert losses.loss(worst, View()).title.endswith("above the construction")
 
 
 def test_a_penalty_is_named_where_it_is_kept_and_where_it_is_not():
-    panel = training.loss(shipped("penalised"), View())
+    panel = losses.loss(shipped("penalised"), View())
     assert list(lines(panel)) == ["two steps, no penalty", "one step", "predicting zero"]
     assert lines(panel)["two steps, no penalty"] == pytest.approx(
         closed_forms.two_steps_free(10, 10).loss
@@ -300,11 +301,11 @@ def test_three_layers_say_that_their_levels_are_fitted(penalty, names):
     judged = {"baseline/floor": np.array([0.4]), "baseline/shared": np.array([0.5])}
     curve = {"curve/step": np.array([0, 300]), "curve/loss": np.array([[1.7, 0.41]])}
     run = Run(config, {**curve, **judged, "watched/constructed": np.array([0.405])})
-    panel = training.loss(run, View())
+    panel = losses.loss(run, View())
     assert list(lines(panel)) == [*names, "predicting zero"]
     assert lines(panel)[names[0]] == 0.4
     assert "fitted" in panel.caption and "exact for" not in panel.caption
-    going = training.loss(Run(config, curve, finished=False), View())
+    going = losses.loss(Run(config, curve, finished=False), View())
     assert list(lines(going)) == ["one step", "predicting zero"]
 
 
@@ -314,12 +315,10 @@ def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
     run = shipped("two layers")
     built = holding(run, constructed_of(run))
     rates = run["constructed/b"][0]
-    np.testing.assert_allclose(
-        two_steps.coefficients(built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
-    )
+    np.testing.assert_allclose(coefficients(built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5)
     free = closed_forms.two_steps_free(10, 10)
-    np.testing.assert_allclose(two_steps.coefficients(built, 0)[0], [free.A, free.B], rtol=0.03)
-    panel = two_steps.draw(built, View())
+    np.testing.assert_allclose(coefficients(built, 0)[0], [free.A, free.B], rtol=0.03)
+    panel = reference_models.two_steps(built, View())
     found = [float(number) for number in re.findall(r"\d+\.\d+", panel.title)]
     assert found == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
     stars = {trace.name: trace for trace in panel.figure.plotly().data if trace.mode == "markers"}

@@ -15,8 +15,7 @@ from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
 from icl_core.papers.gdssm.layer import ablation, grafted, symmetries
 from icl_core.papers.gdssm.layer import run as layer_run
-from icl_core.papers.gdssm.layer.draw import two_steps
-from icl_core.papers.gdssm.layer.metrics import crossing
+from icl_core.papers.gdssm.layer.input_scale import crossing
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, train
@@ -129,8 +128,8 @@ def test_every_drawing_of_an_odd_view(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
     run = made(kind)
-    found = layer.measure(run)
-    assert found and layer.headline(run, View()).endswith(".")
+    found = layer.EXPERIMENT.metrics(run)
+    assert found and layer.EXPERIMENT.headline(run, View()).endswith(".")
     for metric in found:
         assert metric.value is not None
         # a model that is hardly trained may be better than zero at no scale or at every one
@@ -212,7 +211,7 @@ def test_a_negative_decay_draws_without_a_hole(kind):
     negative = Run(run.config, {**run.tensors, **decays})
     for view in (View(), View(state="curvature", snapshot=0, raw=True)):
         without_nan(layer.EXPERIMENT, negative, view)
-    assert layer.headline(negative, View()).endswith(".")
+    assert layer.EXPERIMENT.headline(negative, View()).endswith(".")
 
 
 @pytest.mark.parametrize(
@@ -330,7 +329,7 @@ def test_the_scalar_layer_bears_out_every_claim():
         many.setattr(layer_run, "SWEPT", (2**13, 2**24))
         config = Config(recurrence="scalar", batch=128, seeds=3)
         run = Run(config, layer.compute(config, Recorder()))
-    for metric in layer.measure(run):
+    for metric in layer.EXPERIMENT.metrics(run):
         assert metric.verdict(config) in ("reproduced", "holds"), metric
 
 
@@ -346,7 +345,7 @@ def test_two_steps_are_drawn_at_the_constructions_coefficients():
     )
     rates = run["constructed/b"][0]
     np.testing.assert_allclose(
-        two_steps.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
+        symmetries.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
     )
 
 
@@ -359,8 +358,8 @@ def test_two_steps_are_drawn_at_the_constructions_coefficients():
 def test_sizes(changes):
     run = sized(**changes)
     assert run["evaluated/ratio"].shape == (run.config.seeds, len(sizes_of(run.config)))
-    assert all(np.isfinite(metric.value) for metric in sizes.measure(run))
-    assert sizes.headline(run, sizes.View()).endswith(".")
+    assert all(np.isfinite(metric.value) for metric in sizes.EXPERIMENT.metrics(run))
+    assert sizes.EXPERIMENT.headline(run, sizes.View()).endswith(".")
     for view in (sizes.View(), sizes.View(relative=True)):
         draw_all(sizes.EXPERIMENT, run, view)
 
@@ -376,22 +375,25 @@ def test_a_size_is_trained_once_and_as_by_itself():
 @pytest.mark.parametrize("changes", [{}, {"f": 2, "N": 2, "r": 0.5}, {"f": 20, "N": 40}])
 def test_corrections(changes):
     run = corrected(**changes)
-    assert corrections.headline(run, corrections.View()).endswith(".")
-    assert all(np.isfinite(metric.value) for metric in corrections.measure(run))
+    assert corrections.EXPERIMENT.headline(run, corrections.View()).endswith(".")
+    assert all(np.isfinite(metric.value) for metric in corrections.EXPERIMENT.metrics(run))
     for times in (-1.0, 0.0, 1.0, 3.0):
         draw_all(corrections.EXPERIMENT, run, corrections.View(times=times))
 
 
 def test_corrections_at_the_papers_size_are_all_borne_out():
     config = corrections.Config()
-    for metric in corrections.measure(Run(config, corrections.compute(config, Recorder()))):
+    for metric in corrections.EXPERIMENT.metrics(
+        Run(config, corrections.compute(config, Recorder()))
+    ):
         assert metric.verdict(config) in ("holds", "found here"), metric
 
 
 def test_numbers_of_the_papers_size_are_claimed_there_only():
     small = corrected(f=2, N=2)
     verdicts = {
-        metric.claim.id: metric.verdict(small.config) for metric in corrections.measure(small)
+        metric.claim.id: metric.verdict(small.config)
+        for metric in corrections.EXPERIMENT.metrics(small)
     }
     elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}

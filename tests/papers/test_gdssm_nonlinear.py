@@ -10,8 +10,9 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
-from icl_core.papers.gdssm.nonlinear import metrics, model, train
-from icl_core.papers.gdssm.nonlinear.draw import fits, losses, many_seeds
+from icl_core.papers.gdssm.nonlinear import claims, model, train
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses
+from icl_core.papers.gdssm.nonlinear.draw.losses import many_seeds
 from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
@@ -332,7 +333,7 @@ def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch
     def drawn():
         panels = [drawing.draw(run, view) for drawing in nonlinear.EXPERIMENT.drawings]
         return [(panel.title, panel.data.to_json()) for panel in panels], [
-            m.value for m in nonlinear.measure(run)
+            m.value for m in nonlinear.claims.measure(run)
         ]
 
     before = drawn()
@@ -354,10 +355,10 @@ def test_behind_a_linear_embedding_layers_are_both_trained_and_constructed(ssm):
                 assert (kept[-1] == kept[0]).all() != moves, (id, part)
             assert not (run[f"snapshot/{id}/W"][-1] == run[f"snapshot/{id}/W"][0]).all()
     panel = losses.trained_and_constructed(run, View())
-    ends = [run[f"evaluated/{id}"].mean() for id in losses.BESIDE]
+    ends = [run[f"evaluated/{id}"].mean() for id in FIGURE_4B]
     np.testing.assert_allclose(panel.data["loss"], ends, atol=1e-5)
     paired = run["evaluated/linear gate trained"] / run["evaluated/linear gate"] - 1
-    first, error = metrics.median_over(run, "linear gate trained", "linear gate", 0.0)
+    first, error = claims.median_over(run, "linear gate trained", "linear gate", 0.0)
     assert first == pytest.approx(paired.mean(), rel=1e-5)  # the median of two
     assert error is None  # two seeds have no interval
 
@@ -372,14 +373,14 @@ def test_many_seeds_begin_with_the_runs_own():
         np.testing.assert_allclose(losses[:2], run[f"evaluated/{id}"], rtol=1e-4)
         np.testing.assert_allclose(curve[:2], run[f"curve/{id}"], rtol=1e-4)
         assert len(np.unique(losses)) == 30
-    measured = {metric.claim.id: metric for metric in metrics.measure(run)}
+    measured = {metric.claim.id: metric for metric in claims.measure(run)}
     away = run["many/linear trained"] / run["many/linear"] - 1
     better = measured["sine-trained-better-plain"]
     assert better.value == pytest.approx(np.median(away), rel=1e-5)
     low, high = median.interval(away)
     end = low if better.value > 0 else high
     assert 1.96 * better.error == pytest.approx(abs(end - better.value), rel=1e-5)
-    panel = many_seeds.strip(run, View())
+    panel = many_seeds(run, View())
     assert [len(trace["x"]) for trace in panel.figure.data] == [30] * 4
     np.testing.assert_allclose(
         panel.data["median"][1], np.median(run["many/linear trained"]), atol=1e-5

@@ -9,10 +9,10 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import ablation
+from icl_core.papers.gdssm.layer import ablation, accumulated_state, claims
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
-from icl_core.papers.gdssm.layer.draw import input_scale, own_points, state
-from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
+from icl_core.papers.gdssm.layer.draw import losses, own_points, state
+from icl_core.papers.gdssm.layer.input_scale import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
@@ -64,7 +64,7 @@ KEPT = {"reproduced", "holds", "found here", "elsewhere"}
 @pytest.mark.parametrize("name", EVERY)
 def test_a_preset_bears_out_every_claim(name):
     run = shipped(name)
-    missed = [metric for metric in layer.measure(run) if metric.verdict(run.config) not in KEPT]
+    missed = [metric for metric in claims.measure(run) if metric.verdict(run.config) not in KEPT]
     assert not missed
 
 
@@ -76,21 +76,21 @@ def test_a_preset_bears_out_every_claim(name):
 def test_the_state_of_a_construction_is_the_gradient_after_every_token(name, which):
     run = as_built(shipped(name))
     for t in (1, run.config.N):
-        panel = state.draw(run, View(state=which, token=t, example=7))
+        panel = state.tokens(run, View(state=which, token=t, example=7))
         assert panel.title.startswith(f"After {t} of {run.config.N} pairs")
     assert (panel.data["relative difference"] < 1e-5).all()
 
 
 def test_the_state_of_a_layer_that_learned_nothing_is_far_off():
-    panel = state.draw(shipped(ONE), View(snapshot=0, example=7))
+    panel = state.tokens(shipped(ONE), View(snapshot=0, example=7))
     assert (panel.data["relative difference"] > 0.2).all()
 
 
 def test_the_exact_gradient_is_that_of_automatic_differentiation():
     tasks = example(shipped(ONE).config, 7)
-    exact = state._exact(tasks, "first")
+    exact = accumulated_state._exact(tasks, "first")
     assert np.allclose(exact, gradient_descent.accumulated(tasks).numpy())
-    assert np.allclose(exact, state._sums(tasks, "first"), atol=1e-5)
+    assert np.allclose(exact, accumulated_state._sums(tasks, "first"), atol=1e-5)
     assert np.allclose(
         exact[-1, ..., 0],
         torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(),
@@ -102,10 +102,15 @@ def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradie
     """With one feature and one pair any state is a multiple of the sum of one prompt."""
     config = replace(layer.Config(), f=1, N=1)
     start, tasks = models.initial(config, [0]), example(config, 7)
-    many = example(config, state.TYPICAL, state.PROMPTS)
-    factor = state._factor(state._states(start, many, "first")[-1], state._sums(many, "first")[-1])
-    off = factor * state._states(start, tasks, "first") - state._exact(tasks, "first")
-    assert np.abs(off).max() > 0.05 * np.sqrt((state._sums(many, "first") ** 2).mean())
+    many = example(config, accumulated_state.TYPICAL, accumulated_state.PROMPTS)
+    factor = accumulated_state._factor(
+        accumulated_state._states(start, many, "first")[-1],
+        accumulated_state._sums(many, "first")[-1],
+    )
+    off = factor * accumulated_state._states(start, tasks, "first") - accumulated_state._exact(
+        tasks, "first"
+    )
+    assert np.abs(off).max() > 0.05 * np.sqrt((accumulated_state._sums(many, "first") ** 2).mean())
 
 
 # Distances while training
@@ -139,7 +144,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
     assert worse_than_zero(run) == pytest.approx(2**0.5, abs=0.02)
     assert (
         "within 0% of the construction, on the same tasks; worse than zero beyond α = 1.4"
-        in input_scale.draw(run, View()).title
+        in losses.scale(run, View()).title
     )
 
 
@@ -149,7 +154,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
     doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
-    assert said in input_scale.draw(doctored, View()).title
+    assert said in losses.scale(doctored, View()).title
 
 
 def test_the_worst_seed_is_the_one_that_is_judged():
@@ -170,7 +175,7 @@ def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
 
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
-    note = input_scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
+    note = losses.scale(as_built(shipped(ONE)), View(alpha=2.0)).note
     trained, built = (
         note.split(f"{word} ")[1].split(" ")[0].strip(",.") for word in ("trained", "constructed")
     )

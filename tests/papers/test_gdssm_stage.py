@@ -13,7 +13,7 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Run
 from icl_core.figures.frames import clock_frames
 from icl_core.papers import gdssm
-from icl_core.papers.gdssm.layer.draw.state import typical
+from icl_core.papers.gdssm.layer.accumulated_state import typical
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.runs import store
 

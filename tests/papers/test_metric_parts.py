@@ -14,8 +14,9 @@ from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction import metrics as induction
 from icl_core.papers.birth.laboratory.claims import _farthest
 from icl_core.papers.gdssm.comparison import claims as comparison
-from icl_core.papers.gdssm.layer import metrics as layer
-from icl_core.papers.gdssm.nonlinear import metrics as nonlinear
+from icl_core.papers.gdssm.layer import claims as layer
+from icl_core.papers.gdssm.layer.input_scale import crossing
+from icl_core.papers.gdssm.nonlinear import claims as nonlinear
 from icl_core.papers.memformers.learned import risk as learned
 from tests.recorder import Recorder
 
@@ -58,7 +59,7 @@ def test_the_width_where_the_mean_over_seeds_is_farthest_from_one_counts():
     ],
 )
 def test_the_scale_from_which_on_a_loss_is_above_that_of_zero(losses, expected):
-    found = layer.crossing(np.arange(4.0), np.array(losses), np.ones(4))
+    found = crossing(np.arange(4.0), np.array(losses), np.ones(4))
     assert np.isnan(found) if expected is None else found == pytest.approx(expected)
 
 
@@ -74,7 +75,7 @@ def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
     run = Run(config, registry.experiment("gdssm.layer").run(config, Recorder()))
     why = {each.claim.id: each.reason for each in layer.measure(run)}
     parts = [f"{each.name} " for each in layer.compared(run)]
-    told = why.pop(layer.claims.WEIGHTS.id)
+    told = why.pop(layer.WEIGHTS.id)
     assert told.startswith("The farthest entry of each part: ") and all(
         part in told for part in parts
     )

@@ -29,3 +29,12 @@ def arrived(steps: np.ndarray, away: np.ndarray) -> np.ndarray:
     near = np.abs(away) <= NEAR
     stays = np.logical_and.accumulate(near[:, ::-1], 1)[:, ::-1]
     return np.where(stays.any(1), steps[stays.argmax(1)], np.nan)
+
+
+def spread(values: np.ndarray) -> str:
+    """Return the steps or ratios of the seeds that arrived as text: "9,600 to 12,000"."""
+    low, high = (
+        f"{end:,.0f}" if end >= 10 else f"{end:.2g}"
+        for end in (np.nanmin(values), np.nanmax(values))
+    )
+    return low if low == high else f"{low} to {high}"

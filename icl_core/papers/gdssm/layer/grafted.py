@@ -8,7 +8,7 @@ from typing import Any
 from icl_core.contract.experiment import Run
 from icl_core.contract.visitor import IN_PLACE, Replaced, in_words
 from icl_core.papers.gdssm.layer import ablation
-from icl_core.papers.gdssm.layer.draw.weights_parts import Part, parts
+from icl_core.papers.gdssm.layer.weights_parts import Part, parts
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -63,16 +63,21 @@ def weight_parts(run: Run, view: Any) -> list[Part]:
 
 
 def loss(run: Run, view: Any) -> float:
-    """Return the loss of the model shown on held-out tasks; kept, as a page asks for it again and
-    again."""
+    """Return the loss of the model shown on held-out tasks; kept for a run with a digest, as a page
+    asks for it again and again."""
     key = _key(run, view)
     known_loss = _LOSSES.get(key)
-    if known_loss is None:
+    if known_loss is None or not run.digest:
         if len(_LOSSES) >= MOST:
             _LOSSES.clear()  # another visitor's thread may do so at any time
         known_loss = float(models.losses(model_shown(run, view), held_out(run))[0])
         _LOSSES[key] = known_loss
     return known_loss
+
+
+def after(run: Run, view: Any) -> tuple[float, float]:
+    """Return the loss before and after the replacements that the view asks for."""
+    return loss(run, as_trained(view)), loss(run, view)
 
 
 def is_known(run: Run, view: Any) -> bool:

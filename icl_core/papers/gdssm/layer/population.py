@@ -14,9 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icl_core.contract.experiment import Run
+from icl_core.papers.gdssm.layer.symmetries import compare, farthest, mean_decay
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.load_run import folded, model_of
 from icl_core.papers.gdssm.shared.settings import Config
 
 ROWS, COLUMNS = np.tril_indices(3)  # the six entries of Q that act apart
@@ -106,3 +109,15 @@ def _mean(of_w: np.ndarray, of_x: np.ndarray, r: float) -> np.ndarray:
     powers = np.arange(7)
     table = np.where(powers % 2, 0.0, r**powers / (powers + 1))
     return OF_W[of_w] * table[of_x].prod(-1)
+
+
+def population_distance(run: Run, prefix: str = "population/") -> float:
+    """Return how far weights are from the construction at the best expected rate, at the farthest
+    of their parts and seeds."""
+    config = run.config
+    exact = construction.layer_nd(
+        config.f, config.N, config.N * closed_forms.best_beta(config.f, config.N, config.r)
+    )
+    weights = folded(model_of(config, run.tensors, prefix), config.f)
+    decay = float((mean_decay(weights.tensors()["a"], config.N) - 1).abs().max())
+    return max(decay, *map(farthest, compare(weights, exact, config.N)))

@@ -12,12 +12,15 @@ A decay a counts as the mean of a^(N-t) over the context, a head being a sum of 
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.load_run import constructed_of, folded, model_of, trained_at
 from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.weights import powers
 
@@ -141,3 +144,34 @@ def two_layers(weights: MultiLayer, N: int) -> dict[str, Tensor]:
         "A": S[:, 1, 0] * q[:, 2],
         "B": curvature * q[:, 2],
     }
+
+
+def compared(run: Run) -> list[Comparison]:
+    """Return every quantity of the trained weights beside the construction's."""
+    trained = model_of(run.config, run.tensors, "final/")
+    return compare(folded(trained, run.config.f), constructed_of(run), run.config.N)
+
+
+def farthest(part: Comparison) -> float:
+    """Return the largest difference of any seed; of rates that differ within a row of the state, of
+    the rows' means."""
+    gap = part.trained - part.constructed
+    if part.name == "rate":
+        gap = gap.mean(-1)  # (seeds, rows, entries) to (seeds, rows)
+    return float(gap.abs().max()) / part.unit
+
+
+def decays(run: Run) -> list[np.ndarray]:
+    """Return the mean decays minus 1 of each head, the seeds first. As Figure 3 B shows them, "each
+    diagonal entry is the mean of the corresponding diagonal recurrence matrix": a row of the state
+    counts as the mean of its entries."""
+    names = [name for name in ("final/a", "final/a_tilde") if name in run.tensors]
+    heads = [(mean_decay(torch.tensor(run[name]), run.config.N) - 1).numpy() for name in names]
+    # [seeds, ..., rows, entries] -> [seeds, ..., rows]; the 1-D state [seeds, f] has no rows
+    return [head.mean(-1) if head.ndim > 2 else head for head in heads]
+
+
+def coefficients(run: Run, snapshot: int) -> np.ndarray:
+    """Return (A, B) of every seed at a snapshot, [seeds, 2]."""
+    rates = quantities(trained_at(run, snapshot), run.config.N)
+    return np.stack([rates["A"].numpy(), rates["B"].numpy()], -1)

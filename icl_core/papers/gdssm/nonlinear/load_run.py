@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run
+from icl_core.figures import mean_of
 from icl_core.papers.gdssm.nonlinear.model import Model, embed
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
@@ -24,6 +25,12 @@ def model_at(run: Run, id: str, snapshot: int, row: int) -> Model:
         for part in parts
     }
     return Model(**tensors)
+
+
+def loss_at_snapshot(run: Run, view: Any, id: str) -> float:
+    """Return a model's loss at the view's snapshot, as the mean over seeds."""
+    step = run.step(view)
+    return float(mean_of(run[f"curve/{id}"])[np.abs(run["curve/step"] - step).argmin()])
 
 
 def gained_blind(run: Run, id: str) -> float:

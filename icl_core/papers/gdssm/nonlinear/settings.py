@@ -60,6 +60,9 @@ VARIANTS = {
     )
 }
 FIGURE_4B = ("linear", "linear trained", "linear gate", "linear gate trained")
+# the two models that are set against each other
+BENT = "mlp gate"
+STRAIGHT = "linear gate"
 EMBEDDINGS = {variant.id: variant.label for variant in VARIANTS.values() if not variant.state}
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Run, Tensors
+from icl_core.contract.template import percent
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
@@ -80,13 +81,6 @@ def example(config: Config, index: int, count: int = 1) -> Tasks:
     """Return fresh tasks to look at: the same for all seeds and snapshots."""
     generator = torch.Generator().manual_seed(2**31 + 1000 + index)
     return sample(config.f, config.N, count, generator, config.labels, config.r)
-
-
-def percent(share: float) -> str:
-    """Return a small share as a title shows it: "0.03%", with as many digits as it needs."""
-    if not np.isfinite(share):
-        return "–"
-    return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
 
 
 def compared(away: float) -> str:

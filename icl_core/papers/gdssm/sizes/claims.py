@@ -1,8 +1,11 @@
-"""What the paper says of other sizes."""
+"""What the paper says of other sizes, and how far every size is from gradient descent."""
 
 from functools import partial
 
-from icl_core.contract.experiment import Claim
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.papers.gdssm.shared.load_run import unfinished
 
 SEEDS = range(3, 6)
 every = partial(
@@ -25,3 +28,15 @@ EVERY_SIZE_1D = every(
 )  # fmt: skip
 
 ALL = (EVERY_SIZE, EVERY_SIZE_1D)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Measure the worst size and seed; whether the training had come to its end is known of the
+    first size."""
+    claim = EVERY_SIZE_1D if run.config.model == "1-D" else EVERY_SIZE
+    return [Metric(claim, worst(run), unfinished=unfinished(run))]
+
+
+def worst(run: Run) -> float:
+    """Return the largest |trained / constructed − 1| of any size and seed."""
+    return float(np.abs(run["evaluated/ratio"] - 1).max())

@@ -7,29 +7,21 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, number_text
+from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm.shared import closed_forms, construction, train
-from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
+from icl_core.papers.gdssm.sizes.words import WORDS
 
 
 def pairs(run: Run, view: Any) -> Panel:
     """Draw the loss against N at f = 10."""
-    return _against(run, view, "N", "context pairs, N", (
-        "With more examples, what the other weights add to each label averages out, and the loss "
-        "falls, though slowly: like f / (N + f). A layer that ignored its examples would "
-        "stay at predicting zero."
-    ), True)  # fmt: skip
+    return _against(run, view, "N", "context pairs, N")
 
 
 def features(run: Run, view: Any) -> Panel:
     """Draw the loss against f at N = 10."""
-    return _against(run, view, "f", "features, f", (
-        "With more dimensions than examples one step cannot do much. The loss comes closer to "
-        "that of predicting zero, which itself grows with f. A layer that had not found the step "
-        "would be a blue dot off the curve."
-    ), False)  # fmt: skip
+    return _against(run, view, "f", "features, f")
 
 
 def gaps(run: Run, view: Any) -> Panel:
@@ -48,13 +40,9 @@ def gaps(run: Run, view: Any) -> Panel:
         }
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
     farthest = int(away.argmax())
-    return Panel(
-        f"The farthest is {percent(away[farthest] / 100)} off, at {labels[farthest]}",
-        "How far the loss of the worst seed is from that of the best step of gradient descent on "
-        "the same tasks. A size that did not find the step would stand out above the dotted line.",
-        figure,
-        data=pd.DataFrame({"size": labels, "gap in percent": away.round(4)}),
-    )
+    data = pd.DataFrame({"size": labels, "gap in percent": away.round(4)})
+    off = float(away[farthest] / 100)
+    return WORDS.panel("gaps", run, view, figure, data=data, off=off, size=labels[farthest])
 
 
 def training(run: Run, view: Any) -> Panel:
@@ -62,29 +50,22 @@ def training(run: Run, view: Any) -> Panel:
     f, N = sizes_of(run.config)[0]
     x = np.asarray(run.tensors.get("curve/step", [0]))
     loss = run.tensors.get("curve/loss", np.full((1, len(x)), np.nan))
-    last = float(mean_of(loss)[-1])
     tasks = train.held_out(layer_of(run.config, f, N), train.WATCHED)
     lines = [
         ("predicting zero", float(tasks.y[-1].square().mean()) / 2, "floor"),
         ("best step", construction.best_mixture(tasks, 1)[1], "gradient descent"),
     ]
-    return Panel(
-        f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {number_text(last)}",
-        "The loss of the layer that is trained first, on held-out tasks, with the lines on the "
-        "same tasks. It should reach the best step of gradient descent long before the end. A "
-        "curve that stays level has not found it.",
-        figures.curves(
-            [Curve("trained", x, loss, band="minmax")],
-            "training step",
-            "loss at the query",
-            lines=lines,
-        ),
-        data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
+    curve = Curve("trained", x, loss, band="minmax")
+    figure = figures.curves([curve], "training step", "loss at the query", lines=lines)
+    mean = mean_of(loss)
+    data = pd.DataFrame({"step": x, "loss": mean}).round(5)
+    return WORDS.panel(
+        "training", run, view, figure, data=data, first_f=f, first_N=N, last=float(mean[-1])
     )
 
 
-def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bool) -> Panel:
-    """Draw the loss against the sizes `name` of the run, with the lines `named` or not."""
+def _against(run: Run, view: Any, name: str, title: str) -> Panel:
+    """Draw the loss against the sizes `name` of the run; one of the two panels names the lines."""
     at = run["size/f" if name == "N" else "size/N"] == BASE
     order = np.flatnonzero(at)[np.argsort(run[f"size/{name}"][at])]
     x = run[f"size/{name}"][order]
@@ -109,15 +90,18 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str, named: bo
         tickvals=x, ticktext=[str(size) for size in x], range=[x.min() - room, x.max() + room]
     )
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
-    first, last = (number_text(float(trained[:, end].mean()), 2) for end in (0, -1))
-    return Panel(
-        f"From {name} = {x[0]} to {x[-1]} the {'share' if view.relative else 'loss'} goes from "
-        f"{first} to {last}",
-        f"{caption} All are within {percent(away)} of the closed form. To remove what differs by "
-        "chance between test tasks, a dot is the closed form times the ratio of trained to "
-        "constructed on the same tasks.",
-        figures.seated(figure.update_layout(showlegend=named), figures.HALF),
+    panel = "pairs" if name == "N" else "features"
+    return WORDS.panel(
+        panel,
+        run,
+        view,
+        figures.seated(figure.update_layout(showlegend=name == "N"), figures.HALF),
         data=pd.DataFrame(
             {name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}
         ),
+        least=int(x[0]),
+        most=int(x[-1]),
+        first=float(trained[:, 0].mean()),
+        last=float(trained[:, -1].mean()),
+        dots=WORDS.text("dots", off=away),
     )

@@ -9,10 +9,10 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.figures import number_text
-from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
-from icl_core.papers.gdssm.layer.draw.state import Held, contributed, held
-from icl_core.papers.gdssm.layer.draw.weights_parts import Part
+from icl_core.papers.gdssm.layer.accumulated_state import Held, contributed, held
+from icl_core.papers.gdssm.layer.draw.weights import laid
 from icl_core.papers.gdssm.layer.grafted import weight_parts
+from icl_core.papers.gdssm.layer.weights_parts import Part
 
 TITLES = ("State", "Exact sum", "Difference")
 SAYS = (
@@ -50,7 +50,7 @@ def _explained(index: int, run: Run, view: Any, memory: Held, row: int, column: 
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
     sums = (memory.state, memory.exact, memory.state - memory.exact)[index]
     total = sums[pairs - 1, at, column]
-    exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.names[0])
+    exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.total)
     beside = (exact_total,) if index == 0 else ()
     where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
     return Explanation(
@@ -67,7 +67,7 @@ state, exact, difference = (partial(_held, index) for index in range(3))
 
 def weights(run: Run, view: Any) -> list[Map]:
     """Explain the weights learned, constructed, and their difference."""
-    block = blocks.laid(weight_parts(run, view))[0]
+    block = laid(weight_parts(run, view))[0]
     return [
         Map(
             f"Weights, {name}",

@@ -1,6 +1,7 @@
 """Your own points: the line that the trained layer fits to them in one pass, beside gradient
 descent and the best."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, number_text
+from icl_core.figures import Curve
+from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
@@ -18,16 +20,14 @@ from icl_core.papers.gdssm.shared.typed_points import points
 QUERIES = 41
 
 
-def draw(run: Run, view: Any) -> Panel:
+def draw(run: Run, view: Any, on_stage: bool = False) -> Panel:
     """Draw the prediction at every query x of the trained model, the construction and least
     squares."""
     pairs = np.array(points(view.points), dtype=np.float32)
     reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
-    snapshot = run.snapshot_at(view)
-    row = row_of(run, view)
     tasks = _prompt(pairs, queries, run.config.f, run.config.labels)
-    layers = trained_at(run, snapshot, row), constructed_of(run)
+    layers = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
     trained, constructed = (models.predict(layer, tasks)[0, 0].numpy() for layer in layers)
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
     series = [
@@ -36,22 +36,38 @@ def draw(run: Run, view: Any) -> Panel:
         Curve("trained", queries, trained, "trained", "dash"),
     ]
     figure = figures.curves(
-        series, "x", "y", y_range=limits(pairs, [curve.mean() for curve in series])
+        series, "x", "y", y_range=_limits(pairs, [curve.mean() for curve in series])
     )
     slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
-    return Panel(
-        f"Trained fits slope {number_text(slopes[0], 2)}, gradient descent "
-        f"{number_text(slopes[1], 2)}, least squares {number_text(best, 2)}",
-        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the "
-        "construction, one step of gradient descent. Its rate is right on average over tasks, so "
-        "on your points it may stop short of least squares or go too far. A layer that learned "
-        "nothing would draw a flat line.",
+    surplus = len(pairs) - run.config.N
+    return WORDS.panel(
+        "prompt",
+        run,
+        view,
         figure.add_trace(figures.dots(pairs, "your points")),
         data=pd.DataFrame(
             {"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}
         ),
-        note=_applies(run, len(pairs)) + f" Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
+        on_stage=on_stage,
+        trained=slopes[0],
+        constructed=slopes[1],
+        best=best,
+        pairs=len(pairs),
+        surplus=surplus,
+        too_long=surplus > 0,
     )
+
+
+def line(run: Run, view: Any) -> Panel:
+    """Draw, for one feature, the line through your points, in a picture that does not move."""
+    panel = draw(run, view, on_stage=True)
+    pairs = np.array(points(view.points))
+    assert panel.figure is not None and panel.data is not None
+    low, high = _limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
+    panel.figure.update_yaxes(range=[low, high])
+    for trace in panel.figure.data:  # one row of names
+        trace.update(showlegend=trace["name"] in ("trained", "constructed"))
+    return replace(panel, figure=figures.seated(panel.figure))
 
 
 def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, labels: int) -> Tasks:
@@ -65,27 +81,9 @@ def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, labels: int) -> Task
     return Tasks(x, y)
 
 
-def limits(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
+def _limits(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
     """Return limits of y that hold the points, and the lines as far as they are no more than three
     times as high."""
     most = max(float(np.abs(pairs[:, 1]).max()), 0.5)
     high = min(max(most, *(float(np.nanmax(np.abs(line))) for line in lines)), 3 * most) * 1.12
     return -high, high
-
-
-def _applies(run: Run, count: int) -> str:
-    """Say how the typed points differ from the prompts of training."""
-    config = run.config
-    sentences = []
-    if count != config.N:
-        more = "long" if count > config.N else "short"
-        sentences.append(
-            f"Trained for {config.N} pairs and given {count}, its step is too {more}: η/N is fixed."
-        )
-    if config.f > 1:
-        sentences.append(
-            f"The layer was trained on {config.f} features. It gets your x in the first, zeros in "
-            f"the others, and steps as far as is right for {config.f}. The preset of one feature "
-            "is made for this."
-        )
-    return " ".join(sentences) or "The layer was trained for one feature and as many pairs."
