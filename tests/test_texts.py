@@ -33,7 +33,7 @@ GIVEN_UP = {
 }
 # Private words, and English that must be decoded, in what a visitor reads: but for the claims, and
 # for the reasons that stored runs hold.
-STORED = ("claims.py", "metrics.py", "training_end.py")
+STORED = ("claims.py", "training_end.py")
 UNIT = r"(sequences?|tasks?|triggers?|prompts?|heads?|steps?|examples?|numbers?|registers?|pairs?)"
 PRIVATE = {
     rf"\b{UNIT} an? (sequence|batch|layer|model|head|task|step|prompt|token)\b": "per",
@@ -186,7 +186,7 @@ def test_no_text_for_a_visitor_has_a_private_word(pattern: str) -> None:
     private = re.compile(pattern)
     wrong = []
     for path in (*FILES, *WORDS):
-        if path.name in STORED:
+        if path.name in STORED or path.parent.name == "claims":
             continue
         for line, text in texts_of(path):
             if private.search(text):

@@ -141,7 +141,7 @@ class Words:
         """Return the headline."""
         return self._filled("headline", "", run, view)
 
-    def text(self, name: str, run: Run | None = None, view: Any = None, **numbers: Any) -> str:
+    def text(self, name: str, run: Run | None = None, view: Any = None, /, **numbers: Any) -> str:
         """Return the text called `name`, with the numbers that it declares."""
         self._check_numbers(self._section("text", name), numbers)
         return self._filled("text", name, run, view, numbers)
@@ -152,6 +152,7 @@ class Words:
         run: Run | None = None,
         view: Any = None,
         figure: Figure | None = None,
+        /,
         *,
         table: pd.DataFrame | None = None,
         data: pd.DataFrame | None = None,
@@ -226,7 +227,7 @@ class Words:
         at = section.only("at")
         if at in ("", FIRST, LAST):
             return at or None
-        return self._at[at] if at in self._at else float(at)
+        return self._at[at] if at in self._at else int(at)
 
     def _values(self, section: Section, settings: Iterable[type | None]) -> dict[str, Any]:
         """Return the values of the fields that a section sets, by name."""
