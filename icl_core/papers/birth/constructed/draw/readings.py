@@ -7,7 +7,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import TALK, View
-from icl_core.papers.birth.shared.draw import NAMES, READ, maps, right, table
+from icl_core.papers.birth.shared.draw import NAMES, READ, formed, maps, right, table
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import choose_first, read
 from icl_core.papers.birth.shared.train import task_of
@@ -21,16 +21,17 @@ def readings_panel(run: Run, view: View) -> Panel:
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
     scores, without = (memory_scores(view.memory, weights, task) for weights in built)
     (first, second) = (each.matrix.numpy() for each in (scores, without))
-    (value, formed) = READ[view.memory]
     titles = {"row_title": scores.row_kind, "column_title": scores.column_kind, "titles": TITLES}
-    figure = figures.triple(first, second, None, scores.rows, scores.columns, value, **titles)
+    figure = figures.triple(
+        first, second, None, scores.rows, scores.columns, READ[view.memory], **titles
+    )
     kept, clean = (
         float(at_d(run, f"talk_{view.memory}_{talk}").mean()) for talk in ("kept", "stream")
     )
     return Panel(
         f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a "
         "right answer",
-        f"{formed} Off the diagonal you see cross-talk among stored pairs. The map does not "
+        f"{formed(view.memory)} Off the diagonal you see cross-talk among stored pairs. The map does not "
         "show what the rest of the stream adds; the title counts it.",
         figure,
         data=pd.DataFrame(first.round(4), index=scores.rows, columns=scores.columns).reset_index(

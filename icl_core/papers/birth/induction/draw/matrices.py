@@ -9,7 +9,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
 from icl_core.papers.birth.induction.load_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
-from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
+from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ, formed
 
 Maps = tuple[np.ndarray, np.ndarray, np.ndarray]  # trained, constructed, difference
 WRONG = ["asked for", "answers", "should answer", "short by"]
@@ -33,10 +33,10 @@ def draw(run: Run, view: View) -> Panel:
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
         f"{at_step(run, view)}: {NAMES[name]}{recalled} is {explained:.0%} construction",
-        f"{READ[name][1]} Without learning the left map would be noise. "
+        f"{formed(name)} Without learning the left map would be noise. "
         f"{_alignment(comparison, view)}",
         figures.triple(
-            *maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles
+            *maps, read.rows, read.columns, READ[name], limit=limit, titles=heads, **titles
         ),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
