@@ -12,9 +12,6 @@ from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.induction.words import WORDS
 from icl_core.papers.birth.shared.draw import NAMES
 
-# in nats, where only the context tells the next character, and elsewhere
-LOSSES = {"loss": "in_context_loss", "global_loss": "global_loss"}
-
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
@@ -27,9 +24,6 @@ def draw(run: Run, view: View) -> Panel:
     figure = figures.bars(
         labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05)
     )
-    changes = {
-        f"{name}_changes": after[measure] != before[measure] for name, measure in LOSSES.items()
-    }
     return WORDS.panel(
         "graft",
         run,
@@ -38,9 +32,12 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame([before, after], index=labels).T,
         parts=", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in phrases.items()),
         fitted=any("×" in phrase for phrase in phrases.values()),
-        **{name: before[measure] for name, measure in LOSSES.items()},
-        **{f"{name}_left": after[measure] for name, measure in LOSSES.items()},
-        **changes,
+        loss=before["in_context_loss"],
+        loss_left=after["in_context_loss"],
+        loss_changes=after["in_context_loss"] != before["in_context_loss"],
+        global_loss=before["global_loss"],
+        global_loss_left=after["global_loss"],
+        global_loss_changes=after["global_loss"] != before["global_loss"],
     )
 
 
@@ -53,11 +50,11 @@ def score(run: Run, view: View) -> Panel:
     values = []
     errors = []
     kinds = []
-    for name, kept in shares.items():
+    for name, share in shares.items():
         label = NAMES.get(name, {placeholders.CLEANED: "all, without cross-talk"}.get(name, name))
         labels += [label, f"{label}: logits"]
-        values += [kept.accuracy, kept.logits]
-        errors += [kept.error, 0.0]
+        values += [share.accuracy, share.logits]
+        errors += [share.error, 0.0]
         kinds += ["construction", figures.colour("seed")]
     return WORDS.panel(
         "score",

@@ -24,8 +24,6 @@ SCHEDULES = {
     "W_K¹ frozen": "W_K1 frozen",
     "W_K² frozen": "W_K2 frozen",
 }
-# of those that the title names
-NAMED = {"together": "nothing frozen", "alone": "W_K¹, W_K² frozen", "without": "W_O² frozen"}
 ROWS = ("right in context", "recall", "heads")
 HEADS = {"back": ("layer 1 looks back", "layer 1"), "finds": ("layer 2 finds it", "layer 2"),
          "says": ("the model says it", "trained")}  # fmt: skip
@@ -58,7 +56,7 @@ def schedules(run: Run, view: View) -> Panel:
     """Draw accuracy, recalls and what the heads do, one below the other, a column a schedule."""
     size = ", paper size" if run.config.T == 256 else ""
     runs = {label: run.shipped(f"{preset}{size}") for label, preset in SCHEDULES.items()}
-    columns = [Column(label, held) for label, held in runs.items() if held is not None]
+    columns = [Column(label, shipped) for label, shipped in runs.items() if shipped is not None]
     if len(columns) < 2:
         raise CannotDraw("the trainings of Figure 3 are not shipped here")
     thaw = max(column.run.config.freeze_until for column in columns)
@@ -67,6 +65,7 @@ def schedules(run: Run, view: View) -> Panel:
     for index, column in enumerate(columns):
         _add(figure, index, len(columns), column, last)
     right = {column.label: _right(column.run, thaw) for column in columns}
+    shares = {label: f"{share:.0%}" for label, share in right.items()}
     return WORDS.panel(
         "schedules",
         run,
@@ -82,7 +81,9 @@ def schedules(run: Run, view: View) -> Panel:
             }
         ),
         thaw=thaw,
-        **{name: f"{right[label]:.0%}" if label in right else "" for name, label in NAMED.items()},
+        together=shares.get("nothing frozen", ""),
+        alone=shares.get("W_K¹, W_K² frozen", ""),
+        without=shares.get("W_O² frozen", ""),
     )
 
 
