@@ -30,8 +30,8 @@ READ = {
 
 
 def gap_panel(run: Run, view: View) -> Panel:
-    """Constructed, one matrix cleaned, all of them, and trained, at one width; and how much
-    cross-talk each has."""
+    """Draw the accuracy constructed, with one matrix cleaned, with all of them, and trained, at one
+    width; and return how much cross-talk each has."""
     table = _compared(run)
     labels, kinds, values, errors = (
         list(table[column]) for column in ("model", "kind", "accuracy", "error")
@@ -70,7 +70,8 @@ def _compared(run: Run) -> pd.DataFrame:
 
 
 def _row(way: str | None, measures: dict[str, np.ndarray], label: str = "") -> dict[str, Any]:
-    """Means over embeddings; the error is theirs, or of one of them that of its evaluation."""
+    """Return means over embeddings; the error is theirs, or of one of them that of its
+    evaluation."""
     row: dict[str, Any] = {"model": label, "kind": GREY}
     if way is not None:
         row["model"], row["kind"], _ = style(way)
@@ -106,7 +107,7 @@ def errors(run: Run, view: View) -> Panel:
 
 
 def reads(run: Run, view: View) -> Panel:
-    """In-context accuracy, and global loss, by which part of the stream W_F reads."""
+    """Draw in-context accuracy, and global loss, by which part of the stream W_F reads."""
     names = run.names("reads")
     accuracies = [run[f"reads/accuracy_{name}"] for name in names]
     losses = [run[f"reads/global_loss_{name}"] for name in names]

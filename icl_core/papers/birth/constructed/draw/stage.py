@@ -35,7 +35,7 @@ KINDS = {"kept": ("constructed", "construction"), "stream": ("cleaned", "layer 2
 
 
 def widths(run: Run, view: View) -> Panel:
-    """In-context accuracy against width, as constructed and without cross-talk, and the model
+    """Draw in-context accuracy against width, as constructed and without cross-talk, and the model
     trained at width d."""
     d = run.config.d
     series = [against_width(run, "accuracy", talk, *look) for talk, look in KINDS.items()]
@@ -67,13 +67,13 @@ def _trained(d: int, accuracy: float) -> Trace:
 
 
 def first(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the sequence."""
+    """Draw layer 1's attention on the sequence."""
     outcome, _, sequence = reading(run, view)
     return stage.first(outcome, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
-    """Layer 2's attention on the sequence, and what the construction predicts."""
+    """Draw layer 2's attention on the sequence, and what the construction predicts."""
     outcome, _, sequence = reading(run, view)
     return stage.second(outcome, sequence)
 
@@ -100,7 +100,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
 
 
 def readings_panel(run: Run, view: View) -> Panel:
-    """One memory's readings as constructed and cleaned."""
+    """Draw one memory's readings as constructed and cleaned."""
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
     scores, without = (memory_scores(view.memory, weights, task) for weights in built)

@@ -25,7 +25,7 @@ STYLE = {
 
 
 def accuracy(run: Run, view: View) -> Panel:
-    """In-context accuracy against width, with and without cross-talk."""
+    """Draw in-context accuracy against width, with and without cross-talk."""
     series = [_against_width(run, talk) for talk in run.names("cross_talk")]
     trained = trained_accuracy(run)
     lines = [] if trained is None else [(f"trained, d = {run.config.d}", trained, "trained")]
@@ -59,7 +59,7 @@ def style(talk: str) -> tuple[str, str, str]:
 
 
 def over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
-    """Curves with every width tried written on the axis: powers of ten would say little."""
+    """Return curves with every width tried written on the axis: powers of ten would say little."""
     figure = figures.curves(
         series, "width d", y_title, log_x=True, **{"y_range": (0, 1.02), **more}
     )
@@ -69,7 +69,7 @@ def over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Fig
 
 
 def recall(run: Run, view: View) -> Panel:
-    """Recall of the constructed memories against width."""
+    """Draw the recall of the constructed memories against width."""
     names = run.names("memories")
     talk = view.cross_talk
     series = [
@@ -91,7 +91,7 @@ def recall(run: Run, view: View) -> Panel:
 
 
 def global_loss(run: Run, view: View) -> Panel:
-    """Global loss against width, beside a uniform guess and the bigrams themselves."""
+    """Draw the global loss against width, beside a uniform guess and the bigrams themselves."""
     series = [
         against_width(run, "global_loss", talk, TALK.get(talk, talk), *style(talk)[1:])
         for talk in SHOWN

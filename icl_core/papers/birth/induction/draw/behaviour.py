@@ -93,7 +93,7 @@ def errors(run: Run, view: View) -> Panel:
 
 
 def stripe(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the position before, by position."""
+    """Draw layer 1's attention on the position before, by position."""
     snapshot = run.snapshot_at(view)
     mass = attention_scores.at_snapshot(run, snapshot).previous[:, 1:].mean(0).numpy()
     at = np.arange(2, len(mass) + 2)
@@ -145,7 +145,7 @@ def copying(run: Run, view: View) -> Panel:
 
 
 def probes_panel(run: Run, view: View) -> Panel:
-    """Accuracy in context and the recall of each memory, as bars."""
+    """Draw the accuracy in context and the recall of each memory, as bars."""
     accuracy = accuracy_at(run, 0)
     recalls = {
         name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")

@@ -53,7 +53,8 @@ def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
 
 
 def accuracy(run: Run, view: View) -> Panel:
-    """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
+    """Draw the in-context accuracy over training, beside what simpler predictors reach (Figure 3,
+    top)."""
     figure = over_steps(
         run,
         view,
@@ -75,7 +76,7 @@ def accuracy(run: Run, view: View) -> Panel:
 
 
 def over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
-    """Curves with the snapshot shown marked, if there are snapshots."""
+    """Return curves with the snapshot shown marked, if there are snapshots."""
     at = step_shown(run, view) if run.snapshot_steps else None
     return figures.curves(series, "training step", y_title, at=at, **more)
 
@@ -92,7 +93,7 @@ def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
 
 
 def losses(run: Run, view: View) -> Panel:
-    """In-context and global loss over training (Figure 4, left)."""
+    """Draw the in-context and the global loss over training (Figure 4, left)."""
     x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
@@ -108,8 +109,8 @@ def losses(run: Run, view: View) -> Panel:
 
 
 def memories(run: Run, view: View) -> Panel:
-    """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5,
-    6)."""
+    """Draw the recall of each memory over training, with the step at which it passes one half
+    (Figures 3, 5, 6)."""
     names = {
         name: _curve_name(run, name, view)
         for name in run.names("probes")
@@ -147,7 +148,7 @@ def _curve_name(run: Run, probe: str, view: View) -> str:
 
 
 def feed_forward(run: Run, view: View) -> Panel:
-    """KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
+    """Draw the KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
     curve = run["curve/recall_kl_W_F"]
     least = int(np.nanargmin(mean_of(curve))) if np.isfinite(curve).any() else 0
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
@@ -162,7 +163,7 @@ def feed_forward(run: Run, view: View) -> Panel:
 
 
 def rows(run: Run, view: View) -> Panel:
-    """Recall of W_K1 by early and by late queries, all keys competing."""
+    """Draw the recall of W_K1 by early and by late queries, all keys competing."""
     x = run["curve/step"]
     series = [
         Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS
@@ -192,7 +193,8 @@ def _last(curve: np.ndarray) -> float:
 
 
 def opposite(run: Run, view: View) -> Panel:
-    """Figure 3, right: W_K2's recall while W_K1 is frozen, W_K1's while W_K2 is, up to the thaw."""
+    """Draw Figure 3, right: W_K2's recall while W_K1 is frozen, W_K1's while W_K2 is, up to the
+    thaw."""
     kinds = (
         {"W_K2": "curve", "W_K1": "opposite"}
         if run.config.freeze_W_K1
@@ -228,7 +230,7 @@ def opposite(run: Run, view: View) -> Panel:
 
 
 def outputs(run: Run, view: View) -> Panel:
-    """Figure 4, center: accuracy on outputs of both laws, one of which was trained on."""
+    """Draw Figure 4, center: accuracy on outputs of both laws, one of which was trained on."""
     own = run.config.outputs
     x = run["curve/step"]
     other = other_law(own)
@@ -278,7 +280,7 @@ def gradients_panel(run: Run, view: View) -> Panel:
 
 @lru_cache(maxsize=8)
 def _norms(run: Run) -> dict[str, np.ndarray]:
-    """By matrix [snapshots]."""
+    """Return the norm of every matrix's gradient [snapshots], by matrix."""
     config = run.config
     norms = []
     batch = held_out(task_of(config), max(8, TOKENS // config.T), "cpu")
@@ -291,7 +293,7 @@ def _norms(run: Run) -> dict[str, np.ndarray]:
 
 
 def _error(run: Run, name: str) -> np.ndarray | None:
-    """One standard error, for a single seed; several show their spread instead."""
+    """Return one standard error, for a single seed; several show their spread instead."""
     if len(run[f"curve/{name}"]) > 1 or f"curve/{name}_error" not in run.tensors:
         return None
     return run[f"curve/{name}_error"][0]

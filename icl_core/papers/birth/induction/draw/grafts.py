@@ -14,7 +14,7 @@ from icl_core.papers.birth.shared.draw import NAMES
 
 
 def draw(run: Run, view: View) -> Panel:
-    """In-context accuracy and global loss before and after the grafts that the view asks for."""
+    """Draw the in-context accuracy before and after the grafts that the view asks for."""
     labels = [origin(run), "after the graft"]
     _, phrases = graft(run, weights_at(run, run.snapshot_at(view)), view)
     before = achieved(run, View(snapshot=view.snapshot))

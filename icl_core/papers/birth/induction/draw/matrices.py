@@ -19,7 +19,7 @@ WRONG = ["asked for", "answers", "should answer", "short by"]
 
 
 def draw(run: Run, view: View) -> Panel:
-    """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
+    """Draw one matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
     snapshot = run.snapshot_at(view)
     name = shown(run, view.memory)
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
@@ -56,7 +56,7 @@ def shown(run: Run, wanted: str) -> str:
 
 
 def _maps(comparison: Comparison, view: View) -> Maps:
-    """Trained, constructed and difference, aligned or raw."""
+    """Return trained, constructed and difference, aligned or raw."""
     if view.raw:
         trained = comparison.trained.matrix.numpy()
         constructed = comparison.constructed.matrix.numpy()
@@ -87,7 +87,7 @@ def _zeros(comparison: Comparison, heads: tuple[str, ...]) -> str:
 
 
 def spectrum(run: Run, view: View) -> Panel:
-    """Singular values of the matrices at the step shown."""
+    """Draw the singular values of the matrices at the step shown."""
     weights = weights_at(run, run.snapshot_at(view))
     names = [name for name in weights.trained() if name != "W_K1" or run.config.layers == 2]
     values = {NAMES[name]: np.linalg.svd(weights[name].numpy(), compute_uv=False) for name in names}

@@ -20,7 +20,7 @@ COLUMNS = ["what happens", "where or what", "share"]
 
 
 def attention(run: Run, view: View) -> Panel:
-    """Both attention maps with their boxes, over the strip of predicted next characters."""
+    """Draw both attention maps with their boxes, over the strip of predicted next characters."""
     sequence = choose_first(task_of(run.config), view)
     snapshot = run.snapshot_at(view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)

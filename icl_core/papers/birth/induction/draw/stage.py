@@ -19,12 +19,12 @@ from icl_core.papers.birth.shared.train import task_of
 
 
 def first(run: Run, view: View) -> Panel:
-    """Layer 1's attention on the sequence."""
+    """Draw layer 1's attention on the sequence."""
     return head_maps.first(heads(run, view), _replaced(run.config, view, "W_K1"))
 
 
 def second(run: Run, view: View) -> Panel:
-    """Layer 2's attention on the sequence, and the predicted characters."""
+    """Draw layer 2's attention on the sequence, and the predicted characters."""
     return head_maps.second(heads(run, view), _replaced(run.config, view, *NAMES))
 
 
