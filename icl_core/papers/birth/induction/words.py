@@ -46,15 +46,15 @@ def _headline_replaced(run: Run, view: View, when: str) -> str:
     snapshot, and where that is known; else on the sequence of the stage."""
     parts = replaced(run.config, view)
     listed = in_words(parts)
-    numbers = {
-        "when": when,
-        "parts": listed if len(listed) <= WHOLE else f"{len(parts)} matrices replaced",
-    }
+    if len(listed) > WHOLE:
+        listed = WORDS.text("many", count=len(parts))
+    numbers = {"when": when, "parts": listed}
     with suppress(CannotDraw):  # the panels say what cannot be read
-        is_known = known_accuracy(run, view) is not None
-        name = "replaced" if is_known else "replaced_on_stage"
-        return WORDS.text(name, run, view, **numbers)
-    return WORDS.text("replaced_unread", run, view, **numbers)
+        if known_accuracy(run, view) is not None:
+            return WORDS.text("replaced", run, view, **numbers)
+        hits, count = heads(run, view).right
+        return WORDS.text("replaced_on_stage", hits=hits, count=count, **numbers)
+    return WORDS.text("replaced_unread", **numbers)
 
 
 def measured(view: View) -> str:
@@ -199,8 +199,6 @@ WORDS = Words(
         "accuracy_left": lambda run, view: achieved(run, view)["accuracy"],
         "accuracy_unchanged": _unchanged,
         # on the sequence of the stage
-        "right_on_stage": lambda run, view: heads(run, view).right[0],
-        "known_on_stage": lambda run, view: heads(run, view).right[1],
         "repeated": _repeated,
         "copied": _copied,
         "uneven_at_start": _uneven_at_start,

@@ -31,8 +31,6 @@ WHAT = {  # what is waited for, by the id of its measure
     "W_K2": "W_K² recalls half of its pairs",
     "W_K1": "W_K¹ recalls half of its early pairs",
 }
-
-
 NAMES = {  # of what is measured, on the axes
     "accuracy": "accuracy in context",
     "W_K2": "recall of W_K²",
