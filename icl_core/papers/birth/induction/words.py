@@ -48,7 +48,7 @@ def _headline_replaced(run: Run, view: View, when: str) -> str:
     listed = in_words(parts)
     if len(listed) > WHOLE:
         listed = WORDS.text("many", count=len(parts))
-    numbers = {"when": when, "parts": listed}
+    numbers: dict[str, Any] = {"when": when, "parts": listed}
     with suppress(CannotDraw):  # the panels say what cannot be read
         if known_accuracy(run, view) is not None:
             return WORDS.text("replaced", run, view, **numbers)

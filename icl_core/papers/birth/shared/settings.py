@@ -47,6 +47,14 @@ class TaskConfig:
         return own_text.alphabet(self)
 
 
+def _matrices_field() -> Any:
+    """Return the field `matrices` of a config: those trained here, or a visitor's own."""
+    return document(
+        "matrices", "trained ones", of="matrices", group=MODEL, fit=_fit, about=_about, added=True,
+        help="or your own, from a safetensors file: they open like those of a trained run",
+    )  # fmt: skip
+
+
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to set where matrices are chosen: the sizes that they have, the loss with
     which such matrices are trained, the task that they were trained on if it is known, and no more
@@ -89,10 +97,7 @@ class Config(TaskConfig):
 
     MAIN = ("K", "d", "T", "layers", "seeds")
 
-    matrices: str = document(
-        "matrices", "trained ones", of="matrices", group=MODEL, fit=_fit, about=_about, added=True,
-        help="or your own, from a safetensors file: they open like those of a trained run",
-    )  # fmt: skip
+    matrices: str = _matrices_field()
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider(
         "layers",
