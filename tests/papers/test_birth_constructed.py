@@ -7,7 +7,8 @@ import pytest
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.constructed import EXPERIMENT
 from icl_core.papers.birth.constructed import run as construction
-from icl_core.papers.birth.constructed.metrics import at_d, measure, shares_closed
+from icl_core.papers.birth.constructed.claims import measure
+from icl_core.papers.birth.constructed.evaluation import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import Config, View
 from icl_core.papers.birth.shared import train as learning
 from tests.recorder import Interrupted, Recorder

@@ -11,8 +11,8 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.contract.seeds import of_seed
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.induction import train as induction
+from icl_core.papers.birth.induction.claims import measure
 from icl_core.papers.birth.induction.load_run import weights_at
-from icl_core.papers.birth.induction.metrics import measure
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.induction.train import compute
 from icl_core.papers.birth.shared import train as learning

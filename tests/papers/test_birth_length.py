@@ -17,8 +17,7 @@ from icl_core.papers.birth.length.arrival_times import (
     slopes,
     times,
 )
-from icl_core.papers.birth.length.claims import SGD
-from icl_core.papers.birth.length.metrics import measure
+from icl_core.papers.birth.length.claims import SGD, measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one

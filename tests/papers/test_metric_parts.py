@@ -11,7 +11,7 @@ from test_birth_claims import made
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction import metrics as induction
+from icl_core.papers.birth.induction.claims import accuracy, section_5
 from icl_core.papers.birth.laboratory.claims import _farthest
 from icl_core.papers.gdssm.comparison import claims as comparison
 from icl_core.papers.gdssm.layer import claims as layer
@@ -24,13 +24,13 @@ from tests.recorder import Recorder
 @pytest.mark.parametrize("more", [True, False])
 def test_only_where_more_training_could_change_it_must_a_training_have_ended(more):
     run = made(falling=True)
-    missed = induction._metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
+    missed = section_5.metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
     assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (
         -1.0,
         0.5,
         "so",
     )
-    kept = induction._metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
+    kept = section_5.metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
     assert (kept.value, kept.error, kept.unfinished, kept.reason) == (1.0, 0.5, "", "")
 
 
@@ -38,7 +38,7 @@ def test_the_worst_seeds_accuracy_counts_with_its_own_error():
     run = made()
     run.tensors["evaluated/accuracy"][:] = (0.97, 0.2, 0.96)
     run.tensors["evaluated/accuracy_error"][:] = (0.01, 0.02, 0.03)
-    for metric in induction._accuracy(run):
+    for metric in accuracy.measure(run):
         assert (metric.value, metric.error) == (0.2, 0.02)
 
 

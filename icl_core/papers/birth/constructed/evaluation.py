@@ -1,5 +1,5 @@
 """What a constructed model achieves, what its errors are, and what it achieves if W_F reads only a
-part of the stream."""
+part of the stream; and what a run says of that at the setting's own width."""
 
 import math
 
@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.cross_talk import interference
 from icl_core.papers.birth.shared.gradient import evaluate, share
@@ -116,3 +117,29 @@ def bigrams_loss(task: Task, batch: Batch) -> float:
     p = p.masked_fill(~batch.global_, 1.0)
     loss, _ = share(-p.log(), batch.global_)
     return loss
+
+
+def at_d(run: Run, measure: str) -> np.ndarray:
+    """Return a measure of the sweep at the setting's own width, [seeds]."""
+    return run[f"sweep/{measure}"][:, run["sweep/width"] == run.config.d][:, 0]
+
+
+def shares_closed(run: Run) -> dict[str, np.ndarray]:
+    """Return the share of the gap to the trained model that is closed, [seeds], by what is cleaned:
+    the whole construction, "stream", or one of its matrices alone, by its name. Empty where some
+    embedding has no gap."""
+    constructed = at_d(run, "accuracy_kept")
+    gap = run["beside/accuracy"] - constructed
+    if gap.min() <= 0.02:
+        return {}
+    cleaned = {"stream": at_d(run, "accuracy_stream")}
+    for name in run.names("memories"):
+        cleaned[name] = run[f"alone/accuracy_{name}"]
+    return {name: (accuracy - constructed) / gap for name, accuracy in cleaned.items()}
+
+
+def trained_accuracy(run: Run) -> float | None:
+    """Return the accuracy of the models trained at width d, the mean over embeddings; None if there
+    are none."""
+    accuracies = run.tensors.get("beside/accuracy")  # (seeds,)
+    return None if accuracies is None else float(accuracies.mean())

@@ -1,4 +1,4 @@
-"""Constructs the induction head over a range of widths, evaluates it, and trains one beside it."""
+"""Construct the induction head over a range of widths, evaluate it, and train one beside it."""
 
 from dataclasses import replace
 from functools import partial
@@ -73,7 +73,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 
 def _seeds(config: Config) -> list[Config]:
-    """One config an embedding."""
+    """Return one config an embedding."""
     return [
         replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)
     ]

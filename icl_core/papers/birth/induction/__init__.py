@@ -1,43 +1,27 @@
-"""A transformer of two layers learns to look back. When a trigger comes again, the model finds the
-trigger's earlier occurrence and predicts the character that followed it there. This mechanism is
-called an induction head. It needs three matrices, each of them an associative memory, and you can
-watch each one form.
-
-Play the training, from random weights to the finished mechanism. "Trained beside constructed" shows
-each trained matrix next to the one that the paper writes down. In "Graft" you put that one into the
-model and see what becomes of it.
-"""
+"""The induction head, learned by a transformer of two layers."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Run, Theory
+from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Theory
 from icl_core.contract.visitor import Replacements
 from icl_core.papers.birth.induction import claims, grafted
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (
-    attention,
-    attention_by_offset,
     behaviour,
     circuit,
     curves,
-    explanation_score,
-    explanations,
-    forward,
-    gradients,
-    grafted_headline,
     grafts,
     matrices,
-    probes,
+    own_sequence,
     schedules,
     stage,
-    variants,
 )
-from icl_core.papers.birth.induction.metrics import accuracy_at, measure, milestones
+from icl_core.papers.birth.induction.memory_formation import milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.induction.story import BESIDE, CURVES, GRAFT, OWN, STORY
 from icl_core.papers.birth.induction.train import completed, compute, one_layer, opposite
+from icl_core.papers.birth.induction.words import WORDS, headline
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
 from icl_core.papers.birth.shared.expected_recall import recalled
@@ -46,41 +30,19 @@ from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
 
-def headline(run: Run, view: View) -> str:
-    """Return what you see: the model's accuracy at the step shown, beside what it could be."""
-    if grafted.wanted(run.config, view):
-        return grafted_headline.headline(run, view, _when(run, run.step(view)))
-    step = run.step(view)
-    accuracy = accuracy_at(run, step)
-    repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
-    when = _when(run, step)
-    beside = (
-        "perfect: 100%" if run.config.positions == "in_context" else f"best possible: {best:.0%}"
-    )
-    if accuracy < repeat + 0.05:
-        beside = f"repeating the last one: {repeat:.0%}"
-    return f"{when}, {accuracy:.0%} of the context-dependent characters are right ({beside})."
-
-
-def _when(run: Run, step: int) -> str:
-    if not run.config.trains:
-        return "With your matrices, which are not trained here"
-    return f"After {step} step{'s' * (step != 1)}" if step else "Before training"
-
-
 def cost(config: Config) -> float:
-    """Giga-operations of a run: its trainings, those of the opposite freezing, and one of a single
-    layer."""
-    each = _training(config) + (_training(other) if (other := opposite(config)) else 0)
+    """Return the giga-operations of a run: its trainings, those of the opposite freezing, and one
+    of a single layer."""
+    of_a_seed = _training(config) + (_training(other) if (other := opposite(config)) else 0)
     return (
-        config.seeds * each
+        config.seeds * of_a_seed
         + (_training(one_layer(config)) if config.layers == 2 and config.trains else 0)
     ) / 1e9
 
 
 def _training(config: Config) -> float:
-    """Operations of one training and of its evaluations on held-out sequences: forward alone, a
-    third of a step."""
+    """Return the operations of one training and of its evaluations on held-out sequences: forward
+    alone, a third of a step."""
     whole = _per_token(replace(config, positions="all"))
     looks = len(evaluations(config.updates, *EVALUATIONS))
     looking = (looks * WATCHED * (1.5 if config.positions == "all" else 1) + EVALUATED) * whole / 3
@@ -88,7 +50,7 @@ def _training(config: Config) -> float:
 
 
 def _per_token(config: Config) -> float:
-    """Operations for a token of a batch: queries with keys, tokens with matrices,
+    """Return the operations for a token of a batch: queries with keys, tokens with matrices,
     outputs with W_U."""
     # the share of positions where layer 2 and the loss are needed
     counted = 1.0 if config.positions == "all" else 0.3
@@ -100,6 +62,12 @@ def _trains(config: Config) -> bool:
     """Return whether there are curves: a visitor's own matrices have a single evaluation."""
     return config.trains
 
+
+# the drawers
+GRAFT = "Graft"
+OWN = "Your own sequence"
+BESIDE = "Trained beside constructed"
+CURVES = "All curves"
 
 SEQUENCE = ("sequence", "marked", "seed_shown")
 SEED = ("seed_shown",)
@@ -113,26 +81,25 @@ def expected_recall_share(config: Config) -> float:
 
 EXPERIMENT = Experiment(
     name="induction",
-    title="The induction head",
-    about=__doc__ or "",
+    words=WORDS,
     config=Config,
     view=View,
     run=compute,
     claims=(*claims.ALL, *CLAIMS),
-    metrics=measure,
+    metrics=claims.measure,
     drawings=(
         Drawing(
             "first",
             stage.first,
             (*SEQUENCE, grafted.FIELDS["W_K1"], "strength"),
             applies=lambda config: config.layers == 2,
-            explanations=explanations.first,
+            explanations=stage.first_cells,
         ),
         Drawing(
             "second",
             stage.second,
             (*SEQUENCE, *grafted.GRAFTS),
-            explanations=explanations.second,
+            explanations=stage.second_cells,
         ),
         Drawing(
             "accuracy",
@@ -143,26 +110,26 @@ EXPERIMENT = Experiment(
             seeds=MEAN_OF_SEEDS,
         ),
         Drawing(
-            "probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False
+            "probes", behaviour.probes_panel, applies=lambda config: not config.trains, moving=False
         ),
         Drawing(
             "w_k1",
             stage.w_k1,
             (grafted.FIELDS["W_K1"], "strength", *SEED),
             applies=lambda config: config.layers == 2,
-            explanations=explanations.w_k1,
+            explanations=stage.w_k1_cells,
         ),
         Drawing(
             "w_k2",
             stage.w_k2,
             (grafted.FIELDS["W_K2"], "strength", *SEED),
-            explanations=explanations.w_k2,
+            explanations=stage.w_k2_cells,
         ),
         Drawing(
             "w_o2",
             stage.w_o2,
             (grafted.FIELDS["W_O2"], "strength", *SEED),
-            explanations=explanations.w_o2,
+            explanations=stage.w_o2_cells,
         ),
         Drawing(
             "graft",
@@ -172,14 +139,16 @@ EXPERIMENT = Experiment(
         ),
         Drawing(
             "score",
-            explanation_score.score,
+            grafts.score,
             (),
             GRAFT,
             applies=lambda config: config.layers == 2,
             wide=True,
         ),
-        Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
-        Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
+        Drawing(
+            "attention", own_sequence.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True
+        ),
+        Drawing("forward", own_sequence.forward, (*SEQUENCE, "sample", "length", "position"), OWN),
         Drawing(
             "streams",
             circuit.streams,
@@ -208,7 +177,7 @@ EXPERIMENT = Experiment(
         Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
         Drawing(
             "rows",
-            variants.rows,
+            curves.rows,
             (),
             CURVES,
             live=True,
@@ -219,14 +188,14 @@ EXPERIMENT = Experiment(
         ),
         Drawing(
             "opposite",
-            variants.opposite,
+            curves.opposite,
             (),
             CURVES,
             applies=lambda config: opposite(config) is not None,
         ),
         Drawing(
             "outputs",
-            variants.outputs,
+            curves.outputs,
             (),
             CURVES,
             live=True,
@@ -240,11 +209,11 @@ EXPERIMENT = Experiment(
             live=True,
             applies=lambda c: c.trains and c.feed_forward,
         ),
-        Drawing("gradients", gradients.gradients_panel, (), CURVES, applies=_trains),
-        Drawing("looks", attention_by_offset.attention_on_followers, (), CURVES),
+        Drawing("gradients", curves.gradients_panel, (), CURVES, applies=_trains),
+        Drawing("looks", behaviour.attention_on_followers, (), CURVES),
         Drawing(
             "errors",
-            attention_by_offset.errors,
+            behaviour.errors,
             (),
             CURVES,
             applies=lambda config: config.layers == 2,
@@ -257,7 +226,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: config.trains,
-    story=STORY,
     theory=(Theory("share of N random pairs that one matrix recalls", expected_recall_share),),
     diagram=lambda config: model_diagram(
         config,

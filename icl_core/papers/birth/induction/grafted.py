@@ -1,5 +1,5 @@
 """A model with matrices replaced by their construction, their initial value or zero: its weights,
-and what it achieves."""
+what it makes of the sequence on stage, and what it achieves."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -12,9 +12,12 @@ from icl_core.figures import significant
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
@@ -78,6 +81,19 @@ def weights_shown(run: Run, view: View) -> Weights:
     """Return the weights at the view's snapshot after its replacements."""
     weights, _ = graft(run, weights_at(run, run.snapshot_at(view)), view)
     return weights
+
+
+def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """Return what the model makes of the sequence on stage, the model, and the sequence."""
+    sequence = stage.on_stage(task_of(run.config), view)
+    weights = weights_shown(run, view)
+    return read(weights, sequence, run.config.layers), weights, sequence
+
+
+def heads(run: Run, view: View) -> Heads:
+    """Return what the maps show of the sequence on stage."""
+    outcome, _, sequence = reading(run, view)
+    return stage.heads(outcome, sequence)
 
 
 def _construction(

@@ -14,6 +14,11 @@ def origin(run: Run) -> str:
     return "trained" if run.config.trains else "given"
 
 
+def step_shown(run: Run, view: View) -> float:
+    """Return the training step shown, NaN of a run in training that has no snapshots yet."""
+    return run.step(view) if run.snapshot_steps else np.nan
+
+
 def at_step(run: Run, view: View) -> str:
     """Return the beginning of a title: which of a run's models is shown."""
     return f"Step {run.step(view)}" if run.config.trains else "As given"

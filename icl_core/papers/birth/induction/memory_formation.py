@@ -1,16 +1,51 @@
-"""What the curves of a training say: when its memories form, which of them form while others are
-frozen, and what is lost again."""
+"""What the curves of a training say: how many predictions are right, when the memories form, which
+of them form while others are frozen, and what is lost again."""
 
 from functools import partial
 
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.figures import mean_of
+from icl_core.papers.birth.induction.settings import Config
 
+MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 # the probes that are compared with W_O2's: the first of them to be learned comes after it
 FIRST_OF = ("W_K1_early", "W_K2")
 FIRST_BY_FREQUENCY = ("W_K1_early", "W_K2_weighted")
 WINDOW = 5  # evaluations in a running mean
+
+
+def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
+    """Return the mean over seeds of an accuracy at a training step, interpolated linearly between
+    two evaluations."""
+    return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
+
+
+def other_law(outputs: str) -> str:
+    """Return the law of outputs that is not trained on."""
+    return "bigram" if outputs == "uniform" else "uniform"
+
+
+def freezes(config: Config) -> bool:
+    """Return whether a matrix is frozen at the beginning of the training."""
+    frozen = config.freeze_W_K1 or config.freeze_W_K2 or config.freeze_W_O2
+    return bool(config.freeze_until) and frozen
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """Return the training step at which each memory's recall, the mean over seeds, first is one
+    half, if it ever is; and as "thaw" the step at which what was frozen is let go."""
+    if not run.config.trains:
+        return {}
+    steps = {
+        MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"]))
+        for name in run.names("probes")
+        if name in MEMORIES
+    }
+    if freezes(run.config):
+        steps["thaw"] = float(run.config.freeze_until)
+    return {name: step for name, step in steps.items() if np.isfinite(step)}
 
 
 def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:

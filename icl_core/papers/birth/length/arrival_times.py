@@ -47,6 +47,12 @@ def slopes(lengths: np.ndarray, arrivals: np.ndarray) -> np.ndarray:
     return log_times @ x / (x @ x)
 
 
+def mean_times(steps: np.ndarray) -> np.ndarray:
+    """Return the geometric mean over seeds of steps [seeds, lengths]; infinite where one never
+    arrives."""
+    return np.exp(np.log(np.maximum(steps, 1.0)).mean(0))
+
+
 def slope(run: Run, measure: str, optimiser: str) -> Slope | None:
     """Return the mean slope over seeds; None if no seed arrives at every length."""
     values = slopes(run["task/lengths"], times(run, measure, optimiser))

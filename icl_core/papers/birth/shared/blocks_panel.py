@@ -15,32 +15,18 @@ from icl_core.papers.birth.shared.blocks import (
     SHOWN,
     STORED,
     Blocks,
-    Read,
     readings,
     span,
     spurious,
 )
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.task import Task
+from icl_core.papers.birth.shared.words import WORDS
 
 LOW = 250  # pixels of a map of one row of blocks
-TOLD = 2  # spurious diagonals that a title names
+NAMED = 2  # spurious diagonals that a title names
 HEIGHT = 500  # pixels of a map of several rows of blocks
 MARGIN = {"t": BAR, "b": 48, "l": 74, "r": 8}
-STREAM = (
-    "the character (w_E), its position (p), and, remapped by R¹ = W_O¹ W_V¹, what layer 1 has "
-    "copied"
-)
-# what stands in the rows and the columns of a matrix
-MET = {
-    "W_K1": "Rows are the parts of a query, columns those of a key: the character (w_E) and its "
-    "position (p).",
-    "W_K2": f"Rows are the parts of a query, columns those of a key: {STREAM}. A sum over many "
-    "characters is a little like the identity, so W_K² matches a position with its own copy, too.",
-    "W_O2": f"Rows are outputs (w_U), columns the parts of what layer 2 attends to: {STREAM}.",
-    "W_F": f"Rows are outputs (w_U), columns the parts of the stream: {STREAM}, and what layer 2 "
-    "has written.",
-}
 
 
 def drawn(
@@ -57,38 +43,26 @@ def drawn(
     blocks = of(SHOWN)
     reads = readings(of(None), name, task)
     limit = figures.largest_magnitude((last or blocks).matrix)
-    return Panel(
-        f"{when}: {_title(name, reads)}",
-        f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to "
-        "store. A diagonal in another block is a spurious memory: nobody asked for it, and it is "
-        "read along with the stored pairs. Noise is cross-talk. In an untrained model all blocks "
-        "look alike.",
-        _figure(blocks, name, limit),
+    own = next(read for read in reads if (read.row, read.column) == STORED[name])
+    others = [
+        f"{read.row} with {read.column} ({number_text(read.diagonal, 1)})"
+        for read in spurious(reads, name)[:NAMED]
+    ]
+    return WORDS.panel(
+        "blocks",
+        figure=_figure(blocks, name, limit),
         data=pd.DataFrame(
             reads, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]
         ),
-        note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the "
-        "title speaks of all.",
+        when=when,
+        matrix=NAMES[name],
+        bigrams=name == "W_F",
+        reading=own.rest if name == "W_F" else own.diagonal,
+        largest=max(read.rest for read in reads if read != own),
+        spurious=", ".join(others),
+        met=WORDS.text(f"met_{name}"),
+        shown=SHOWN,
     )
-
-
-def _title(name: str, reads: list[Read]) -> str:
-    """Say what the matrix reads of its pairs, and which other blocks hold a diagonal."""
-    own = next(read for read in reads if (read.row, read.column) == STORED[name])
-    if name == "W_F":
-        largest = max(read.rest for read in reads if read != own)
-        return (
-            f"{NAMES[name]} reads bigrams with {number_text(own.rest, 1)}, other vectors with "
-            + number_text(largest, 1)
-        )
-    sentence = f"A pair that {NAMES[name]} is to store reads {number_text(own.diagonal, 1)}"
-    others = [
-        f"{read.row} with {read.column} ({number_text(read.diagonal, 1)})"
-        for read in spurious(reads, name)[:TOLD]
-    ]
-    if not others:
-        return f"{sentence}; there are no others"
-    return f"{sentence}; pairs that nobody planned: {', '.join(others)}"
 
 
 def _figure(blocks: Blocks, name: str, limit: float) -> Figure:

@@ -16,6 +16,7 @@ from icl_core.papers.birth.shared.circuit import Circuit, contributions, merged
 from icl_core.papers.birth.shared.sequence import Shown
 from icl_core.papers.birth.shared.superposition import Traced, streams, table
 from icl_core.papers.birth.shared.superposition_figure import diagram
+from icl_core.papers.birth.shared.words import WORDS
 
 CIRCUIT = "The circuit"  # the drawer
 NAMED = 24  # characters of a sequence that a diagram can name
@@ -71,36 +72,31 @@ def arrows(trace: Traced, when: str, left_out: str = "") -> Panel:
     left_out  says what of the model is not drawn
     """
     stream_vectors = streams(trace)
-    return Panel(
-        f"{when}: {_way(trace)}",
-        "Each row is a position, each bar the vectors whose sum it carries from layer to layer, "
-        "its residual stream, as wide as their weights. Follow the coloured arrows backwards from "
-        "the shaded row: layer 2 goes to characters that carry a copy of the shaded one, and "
-        "writes down what stands there. Layer 1 has put the copies there. Without an induction "
-        "head the arrows fan out and the copies have no name.",
-        diagram(trace, stream_vectors),
+    return WORDS.panel(
+        "streams",
+        figure=diagram(trace, stream_vectors),
         data=table(stream_vectors),
-        note="Contributions below 0.1 are merged into one unnamed bar." + left_out,
+        when=when,
+        left_out=left_out,
+        **_way(trace),
     )
 
 
-def _way(trace: Traced) -> str:
-    """Say where layer 2 looks from the position followed, what it finds there and what the model
-    predicts."""
+def _way(trace: Traced) -> dict[str, Any]:
+    """Return where layer 2 looks from the position followed, at how many positions, of what all of
+    them carry a copy (None if they do not agree), and what the model predicts."""
     letters = visible_characters(trace.tokens)
     at = trace.followed
-    says = f"and says '{visible_characters([trace.says[at]])[0]}'"
-    query = f"{at + 1} '{letters[at]}'"
     keys = trace.looked[:3]
-    if not keys:
-        return f"{query} looks nowhere in particular {says}"
     places = [f"{key + 1} '{letters[key]}'" for key in keys]
-    where = places[0] if len(places) == 1 else f"{', '.join(places[:-1])} and {places[-1]}"
-    copies = [_copy(trace, key, letters) for key in keys]
-    if copies[0] is None or any(letter != copies[0] for letter in copies):
-        return f"{query} looks at {where} {says}"
-    carry = "which carries" if len(keys) == 1 else "which carry"
-    return f"{query} looks at {where}, {carry} a copy of '{copies[0]}', {says}"
+    copies = {_copy(trace, key, letters) for key in keys}
+    return {
+        "query": f"{at + 1} '{letters[at]}'",
+        "keys": " and ".join([", ".join(places[:-1]), places[-1]] if len(keys) > 1 else places),
+        "looked": len(keys),
+        "copy": copies.pop() if len(copies) == 1 else None,
+        "says": visible_characters([trace.says[at]])[0],
+    }
 
 
 def _copy(trace: Traced, key: int, letters: Sequence[str]) -> str | None:
@@ -132,41 +128,36 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, also_fixed: str
         (path.source, *path[1:], float(added[at, right]), float(added[at, other]))
         for path, added in by_path.items()
     ]
-    who = f"at {at + 1} '{visible_characters(sequence.characters)[at]}'"
-    fed = any(path.fed for path in by_path)
-    through_feed = ", and through a feed-forward layer (F)" if fed else ""
-    is_known = _answer(sequence, at) is not None
-    first = "the right answer" if is_known else "the likeliest character"
-    return Panel(
-        f"{when}, {who}: {_leads(gaps, letters)}",
-        "Logits are sums over paths from the embedding: past both layers (direct), through one "
-        f"(via 1, via 2), through one after the other (via 1, 2){through_feed}. Blue is what a "
-        f"path adds to the logit of {first}, grey to that of the strongest other. "
-        "Layer 1 is to say nothing: it tells layer 2 where to look, and where a layer looks is "
-        f"kept as it is here{also_fixed}. So the paths add up to the model's logits exactly.",
-        _paths_figure(_few(pairs), letters),
-        data=pd.DataFrame(
-            rows,
-            columns=["begins as", "layers", "feed-forward", *(f"'{letter}'" for letter in letters)],
-        ),
+    columns = ["begins as", "layers", "feed-forward", *(f"'{letter}'" for letter in letters)]
+    return WORDS.panel(
+        "paths",
+        figure=_paths_figure(_few(pairs), letters),
+        data=pd.DataFrame(rows, columns=columns),
+        when=when,
+        query=f"{at + 1} '{visible_characters(sequence.characters)[at]}'",
+        right=letters[0],
+        other=letters[1],
+        known=_answer(sequence, at) is not None,
+        fed=any(path.fed for path in by_path),
+        also_fixed=also_fixed,
+        **_leads(gaps),
     )
 
 
-def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
-    """Say who leads by how much, and which paths add most to that and take most from it."""
+def _leads(gaps: Mapping[str, float]) -> dict[str, Any]:
+    """Return who leads (0 nobody, 1 the right answer, 2 the other) by how much, and which paths add
+    most to that and take most from it, empty where they hardly do, with how much that is."""
     lead = sum(gaps.values())
     most = max(gaps, key=lambda name: gaps[name])
     least = min(gaps, key=lambda name: gaps[name])
-    sentence = f"'{letters[0]}' and '{letters[1]}' are level"
-    if lead:
-        verb = "beats" if lead > 0 else "loses to"
-        sentence = f"'{letters[0]}' {verb} '{letters[1]}' by {number_text(abs(lead), 1)}"
-    reasons = []
-    if gaps[most] >= 0.05:
-        reasons.append(f"{_route(most)} adds {number_text(gaps[most], 1)}")
-    if gaps[least] <= -0.05:
-        reasons.append(f"{_route(least)} takes {number_text(-gaps[least], 1)}")
-    return f"{sentence}: {', '.join(reasons)}" if reasons else sentence
+    return {
+        "lead": 0 if not lead else 1 if lead > 0 else 2,
+        "margin": abs(lead),
+        "most": _route(most) if gaps[most] >= 0.05 else "",
+        "added": gaps[most],
+        "least": _route(least) if gaps[least] <= -0.05 else "",
+        "taken": -gaps[least],
+    }
 
 
 def _route(path: str) -> str:

@@ -7,26 +7,22 @@ from icl_core import figures
 from icl_core.contract.figure import Figure
 from icl_core.figures import Predictions, visible_characters
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes
+from icl_core.papers.birth.shared.words import WORDS
 
 GREY = "#7f7f7f"  # of names that the tables below do not have
 NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
 KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
-# how a memory is read, and what a formed one looks like
-READ = {
-    "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal means that position t finds position t − 1."),
-    "W_K2": (
-        "w_E(j)ᵀ W_K² R¹ w_E(i)",
-        "A bright diagonal means that a character finds its own copy, made by layer 1.",
-    ),
-    "W_O2": (
-        "w_U(j)ᵀ W_O² W_V² w_E(i)",
-        "A bright diagonal means that the character attended to is the one predicted.",
-    ),
-    "W_F": (
-        "w_U(j)ᵀ W_F w_E(i)",
-        "A bright cell means that character j often follows character i.",
-    ),
+READ = {  # how a memory is read
+    "W_K1": "pₜᵀ W_K¹ pₛ",
+    "W_K2": "w_E(j)ᵀ W_K² R¹ w_E(i)",
+    "W_O2": "w_U(j)ᵀ W_O² W_V² w_E(i)",
+    "W_F": "w_U(j)ᵀ W_F w_E(i)",
 }
+
+
+def formed(name: str) -> str:
+    """Return what a memory looks like once it has formed."""
+    return WORDS.text(f"formed_{name}")
 
 
 def maps(reading: Reading, sequence: Shown) -> Figure:

@@ -10,6 +10,7 @@ from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Predictions
 from icl_core.figures.outlines import Box
+from icl_core.papers.birth.shared.words import WORDS
 
 LONGEST = 64  # characters of a map on the stage
 
@@ -88,34 +89,20 @@ def first(heads: Heads, replaced: str = "") -> Panel:
     if heads.attention1 is None:
         raise CannotDraw("this model has one layer")
     previous = float(np.mean(np.diagonal(heads.attention1, -1)))
-    title = f"Layer 1 finds what came before: {previous:.0%}"
-    if replaced:
-        title = f"Layer 1, {replaced} replaced: finds {previous:.0%}"
-    return Panel(
-        title,
-        "Each row shows where one character looks. A layer that finds the previous character "
-        "has a stripe beside the diagonal; the title has the share of attention on it. Without "
-        "learning a row is spread over many characters.",
-        figures.small_attention(heads.attention1, heads.shown),
-    )
+    figure = figures.small_attention(heads.attention1, heads.shown)
+    return WORDS.panel("first", figure=figure, replaced=replaced, share=previous)
 
 
 def second(heads: Heads, replaced: str = "") -> Panel:
     """Return the panel of the last layer's attention and the predicted characters; `replaced` as in
     `first`."""
-    layer = "Layer 1" if heads.attention1 is None else "Layer 2"
     hits, count = heads.right
-    if replaced:
-        score = f"{hits} of {count} right" if count else "nothing to find"
-        title = f"{layer}, {replaced} replaced: {score}"
-    else:
-        score = f"finds what followed: {hits} of {count}" if count else "has nothing to find"
-        title = f"{layer} {score}"
-    return Panel(
-        title,
-        "An outlined cell is what followed the same character earlier. An induction head looks "
-        "there and predicts it; the predictions stand at the right, each with a mark. Without a "
-        f"head the rows are spread out. Of a longer sequence you see the first {LONGEST} "
-        "characters.",
-        figures.small_attention(heads.attention2, heads.shown, heads.where, heads.predicted),
+    return WORDS.panel(
+        "second",
+        figure=figures.small_attention(heads.attention2, heads.shown, heads.where, heads.predicted),
+        layer=1 if heads.attention1 is None else 2,
+        replaced=replaced,
+        hits=hits,
+        count=count,
+        longest=LONGEST,
     )

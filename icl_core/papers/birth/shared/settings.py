@@ -1,10 +1,12 @@
-"""The settings of the bigram task, and of the simplified transformer's training."""
+"""The settings of the bigram task, and of the simplified transformer: of its training, or the
+matrices that a visitor has chosen, by their digest."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.contract.knobs import BadSetting, choice, document, settings, slider, toggle
 from icl_core.machine import device
-from icl_core.papers.birth.shared import chosen_matrices, own_text
+from icl_core.papers.birth.shared import own_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.task_knobs import (
     TASK,
@@ -45,6 +47,49 @@ class TaskConfig:
         return own_text.alphabet(self)
 
 
+def _matrices_field() -> Any:
+    """Return the field `matrices` of a config: those trained here, or a visitor's own."""
+    return document(
+        "matrices", "trained ones", of="matrices", group=MODEL, fit=_fit, about=_about, added=True,
+        help="or your own, from a safetensors file: they open like those of a trained run",
+    )  # fmt: skip
+
+
+def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields to set where matrices are chosen: the sizes that they have, the loss with
+    which such matrices are trained, the task that they were trained on if it is known, and no more
+    triggers than the sizes allow."""
+    fields = {name: chosen[name] for name in own_matrices.DECIDED}
+    if chosen["matrices"]:
+        matrices = own_matrices.load(chosen["matrices"])
+        fields = {**matrices.fields, **matrices.task}
+        if not own_text.is_here(fields.get("text", "")):
+            del fields["text"]
+    # only the loss on all positions trains W_F's bigrams
+    positions = "all" if fields["feed_forward"] else "in_context"
+    return {**fields, "positions": positions, "K": own_text.fitting_K({**chosen, **fields})}
+
+
+def _about(chosen: Mapping[str, Any]) -> str:
+    """Say which matrices a visitor has chosen, and whether the task is what they were trained
+    on."""
+    matrices = own_matrices.load(chosen["matrices"])
+    sentence = own_matrices.describe(matrices)[0]
+    return f"{sentence} {own_matrices.other_task(matrices, chosen)}".rstrip()
+
+
+def _check_matrices(config: Any) -> None:
+    """Raise `BadSetting` for settings that are not those of the config's matrices, and `NotHere`
+    where the matrices are not kept on this computer."""
+    if not config.matrices:
+        return
+    for name, value in own_matrices.load(config.matrices).fields.items():
+        if getattr(config, name) != value:
+            raise BadSetting(
+                f"{name} must be {value}, as your matrices have it, got {getattr(config, name)}"
+            )
+
+
 @settings
 class Config(TaskConfig):
     """The simplified transformer and its training; Sections 3, 4.2 and 5, Appendix E. The paper's
@@ -52,7 +97,7 @@ class Config(TaskConfig):
 
     MAIN = ("K", "d", "T", "layers", "seeds")
 
-    matrices: str = chosen_matrices.matrices_field(MODEL)
+    matrices: str = _matrices_field()
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider(
         "layers",
@@ -103,7 +148,7 @@ class Config(TaskConfig):
         """Refuse a task that the text does not allow, freezing beyond the last step, and what does
         not fit the memory."""
         own_text.check(self)
-        chosen_matrices.check(self)
+        _check_matrices(self)
         if self.freeze_until > self.steps:
             raise BadSetting(
                 f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}"

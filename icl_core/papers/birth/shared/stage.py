@@ -14,7 +14,7 @@ from icl_core.figures.character_labels import typed_form
 from icl_core.figures.downsample import block_means_of
 from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared import sequence as sequences
-from icl_core.papers.birth.shared.draw import NAMES, READ, right
+from icl_core.papers.birth.shared.draw import NAMES, formed, right
 from icl_core.papers.birth.shared.head_maps import LONGEST, Heads
 from icl_core.papers.birth.shared.probes import Scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, choose
@@ -35,7 +35,7 @@ TYPED = Typed(
     "What repeats, such as “hotshots”: a character that comes again has been followed by something "
     "before. Enter shows what the model makes of it; an empty field goes back to the example.",
 )
-HELD = {  # what a memory's rows and columns are, as the maps of attention say it
+ROW_AND_COLUMN = {  # what a memory's rows and columns are, as the maps of attention say it
     "W_K1": ("position", "position"),
     "W_K2": ("character", "character before"),
     "W_O2": ("output", "character"),
@@ -79,18 +79,15 @@ def memory(name: str, scores: Scores, last: Scores, finding: str, more: str) -> 
     caption; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = square(scores)
     limit = figures.largest_magnitude(block_means_of(*square(last))[0])
-    return Panel(
-        f"{NAMES[name]} {finding}",
-        f"{READ[name][1]} {more}",
-        figures.small_map(
-            matrix,
-            (rows, columns),
-            (scores.row_kind, scores.column_kind),
-            "score",
-            limit,
-            HELD[name],
-        ),
+    figure = figures.small_map(
+        matrix,
+        (rows, columns),
+        (scores.row_kind, scores.column_kind),
+        "score",
+        limit,
+        ROW_AND_COLUMN[name],
     )
+    return Panel(f"{NAMES[name]} {finding}", f"{formed(name)} {more}", figure)
 
 
 def square(scores: Scores) -> tuple[np.ndarray, list[str], list[str]]:

@@ -1,6 +1,8 @@
-"""Curves of a training: accuracy, losses and recall probes, on one axis of steps."""
+"""Curves of a training: accuracy, losses, recall probes and gradients, on one axis of steps; and of
+trainings that are compared with it."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,13 +12,13 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction import grafted
-from icl_core.papers.birth.induction.memory_formation import half_step
-from icl_core.papers.birth.induction.metrics import accuracy_at
+from icl_core.papers.birth.induction.load_run import step_shown, weights_at
+from icl_core.papers.birth.induction.memory_formation import at_the_thaw, half_step, other_law
 from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.induction.words import WORDS, measured
 from icl_core.papers.birth.shared.draw import GREY
-from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.statistics.trend import still_falling
+from icl_core.papers.birth.shared.gradient import loss_and_gradient
+from icl_core.papers.birth.shared.train import held_out, task_of
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 # by the id of a probe: label, colour, dash
@@ -27,6 +29,14 @@ PROBES = {
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
+ROWS = (("W_K1_early_rows", "early rows", "solid"), ("W_K1_late_rows", "late rows", "dash"))
+TOKENS = 2048  # on which a gradient is taken, in eight sequences or more: all snapshots in .3 s
+MATRICES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1": ("W_K¹", "layer 1", None),
+    "W_F": ("W_F", "layer 4", "dash"),
+}
 # where a curve is far above
 AT_THE_END = {
     "x": 0.99,
@@ -43,67 +53,31 @@ def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
 
 
 def accuracy(run: Run, view: View) -> Panel:
-    """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
-    name = "accuracy_new" if view.measure == "new" else "accuracy"
-    series = _accuracies(run, name, view)
-    lines = _lines(run, view)
+    """Draw the in-context accuracy over training, beside what simpler predictors reach (Figure 3,
+    top)."""
     figure = over_steps(
         run,
         view,
-        series,
+        _accuracies(run, measured(view), view),
         "in-context accuracy",
         y_range=(0, 1.02),
-        lines=lines,
+        lines=_lines(run, view),
         height=figures.SEAT,
     )
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
-    title = "Right in context, so far"
-    if run.finished:
-        share = f"{accuracy_at(run, _step(run, view), name):.0%}"
-        title = f"{share} are right in context"
-        if grafted.wanted(run.config, view):
-            title = f"As trained, {share} are right"
-    return Panel(
-        title,
-        "How often the likeliest next character is the one that the context tells. What cannot "
-        "look back stays near the dotted lines: repeating the character just "
-        f"read{_one_layer(run)}. {_accuracy_caption(run)}",
+    return WORDS.panel(
+        "accuracy",
+        run,
+        view,
         figures.seated(figure.update_layout(showlegend=False)),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
 
 
-def _one_layer(run: Run) -> str:
-    """Return how the single layer was trained that is drawn beside two."""
-    if "one_layer/in_context_loss" not in run.tensors:
-        return ""
-    loss = run["one_layer/in_context_loss"]
-    end = "still falling" if still_falling(loss[None]) else "no longer falling"
-    return f", and a model of one layer after {len(loss)} steps (its loss is {end})"
-
-
-def _accuracy_caption(run: Run) -> str:
-    best = ""
-    if run.config.positions == "all":
-        best = (
-            "The best possible predictor knows how sequences are drawn and infers which "
-            "characters are triggers. "
-        )
-    spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
-    return (
-        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is the "
-        "batch just trained on."
-    )
-
-
-def _step(run: Run, view: View) -> float:
-    return run.step(view) if run.snapshot_steps else np.nan
-
-
 def over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
-    """Curves with the snapshot shown marked, if there are snapshots."""
-    at = _step(run, view) if run.snapshot_steps else None
+    """Return curves with the snapshot shown marked, if there are snapshots."""
+    at = step_shown(run, view) if run.snapshot_steps else None
     return figures.curves(series, "training step", y_title, at=at, **more)
 
 
@@ -119,37 +93,24 @@ def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
 
 
 def losses(run: Run, view: View) -> Panel:
-    """In-context and global loss over training (Figure 4, left)."""
-    together = run.config.positions == "all"
+    """Draw the in-context and the global loss over training (Figure 4, left)."""
     x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
         Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
     ]
-    return Panel(
-        _loss_title(run),
-        "In-context loss: where only the context tells the next character. Global loss: where "
-        "bigrams do, that is, which character often follows which. "
-        + (
-            "Which of them falls first?"
-            if together
-            else "Only the first is trained here, so the other may rise."
-        ),
+    return WORDS.panel(
+        "losses",
+        run,
+        view,
         over_steps(run, view, series, "cross-entropy, nats"),
         data=_table(run, ("in_context_loss", "global_loss")),
     )
 
 
-def _loss_title(run: Run) -> str:
-    if not run.finished:
-        return "Losses so far"
-    first, last = (np.nanmean(run["curve/in_context_loss"][:, i]) for i in (0, -1))
-    return f"In-context loss falls from {first:.2f} to {last:.2f} nats"
-
-
 def memories(run: Run, view: View) -> Panel:
-    """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5,
-    6)."""
+    """Draw the recall of each memory over training, with the step at which it passes one half
+    (Figures 3, 5, 6)."""
     names = {
         name: _curve_name(run, name, view)
         for name in run.names("probes")
@@ -163,25 +124,14 @@ def memories(run: Run, view: View) -> Panel:
         (step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached
     ]
     figure = over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
-    return Panel(
-        _order_title(reached), _recall_caption(run, view), figure, data=_table(run, names.values())
-    )
-
-
-def _recall_caption(run: Run, view: View) -> str:
-    weights = (
-        "A pair of W_K² counts as often as its character occurs, one of W_O² as often as it is "
-        "drawn as an output. "
-    )
-    early = early_positions(run.config.T)
-    among = "K" if run.config.triggers != "random" else "N"
-    two = run.config.layers == 2
-    asks = f"“W_K¹ early” asks for the first {early} positions only. "
-    chance = f", one in {early - 1} for W_K¹ early"
-    return (
-        "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted "
-        f"lines mark where it passes one half. {weights * view.weighted}{asks * two}Without "
-        f"learning the curves stay at chance: 1/N for W_O², 1/{among} for W_K²{chance * two}."
+    steps = sorted((step, label) for step, label, _ in reached if "all" not in label)
+    return WORDS.panel(
+        "memories",
+        run,
+        view,
+        figure,
+        data=_table(run, names.values()),
+        halves=", then ".join(f"{label} (step {step:.0f})" for step, label in steps),
     )
 
 
@@ -197,31 +147,153 @@ def _curve_name(run: Run, probe: str, view: View) -> str:
     return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
 
 
-def _order_title(reached: list[tuple[float, str, str]]) -> str:
-    steps = sorted((step, label) for step, label, _ in reached if "all" not in label)
-    if not steps:
-        return "No memory forms"
-    return ", then ".join(f"{label} (step {step:.0f})" for step, label in steps)
-
-
 def feed_forward(run: Run, view: View) -> Panel:
-    """KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
+    """Draw the KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
     curve = run["curve/recall_kl_W_F"]
     least = int(np.nanargmin(mean_of(curve))) if np.isfinite(curve).any() else 0
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
-    return Panel(
-        f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
-        "How far the predictions of W_F alone are from the bigrams, that is, from which character "
-        "often follows which. The distance (KL) falls while W_F learns them. If W_F stored "
-        "nothing else, it would not rise again. The paper suspects that W_F then uses what the "
-        "head writes into its input.",
+    return WORDS.panel(
+        "feed_forward",
+        run,
+        view,
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
+        closest=run["curve/step"][least],
     )
 
 
+def rows(run: Run, view: View) -> Panel:
+    """Draw the recall of W_K1 by early and by late queries, all keys competing."""
+    x = run["curve/step"]
+    series = [
+        Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS
+    ]
+    early, late = (curve.mean() for curve in series)
+    window = mean_of(run["curve/recall_W_K1_early"])
+    series.append(
+        Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot")
+    )
+    return WORDS.panel(
+        "rows",
+        run,
+        view,
+        over_steps(run, view, series, "recall", y_range=(0, 1.02)),
+        data=pd.DataFrame(
+            {"step": x, "early rows": early, "late rows": late, "early keys alone": window}
+        ),
+        early=_last(early),
+        late=_last(late),
+    )
+
+
+def _last(curve: np.ndarray) -> float:
+    """Return the last number of a curve that has been measured."""
+    known = curve[np.isfinite(curve)]
+    return float(known[-1]) if len(known) else np.nan
+
+
+def opposite(run: Run, view: View) -> Panel:
+    """Draw Figure 3, right: W_K2's recall while W_K1 is frozen, W_K1's while W_K2 is, up to the
+    thaw."""
+    kinds = (
+        {"W_K2": "curve", "W_K1": "opposite"}
+        if run.config.freeze_W_K1
+        else {"W_K2": "opposite", "W_K1": "curve"}
+    )
+    until = run.config.freeze_until
+    probes = (
+        ("W_K2", "W_K2", "W_K², W_K¹ frozen", "layer 2", "solid"),
+        ("W_K2", "W_K2_weighted", "the same by frequency", "layer 2", "dot"),
+        ("W_K1", "W_K1_early", "early W_K¹, W_K² frozen", "layer 1", "solid"),
+        ("W_K1", "W_K1", "all of W_K¹", "layer 1", "dot"),
+    )
+    series = []
+    for matrix, name, label, kind, dash in probes:
+        shown = run[f"{kinds[matrix]}/step"] <= until
+        values = run[f"{kinds[matrix]}/recall_{name}"][:, shown]
+        series.append(Curve(label, run[f"{kinds[matrix]}/step"][shown], values, kind, dash))
+    second, first = (float(recalls.mean()) for recalls in at_the_thaw(run, "W_K2", "W_K1_early"))
+    return WORDS.panel(
+        "opposite",
+        run,
+        view,
+        figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
+        data=pd.DataFrame(
+            {
+                "recall": [curve.name for curve in series],
+                "last before the thaw": [c.mean()[-1] for c in series],
+            }
+        ),
+        second=second,
+        first=first,
+    )
+
+
+def outputs(run: Run, view: View) -> Panel:
+    """Draw Figure 4, center: accuracy on outputs of both laws, one of which was trained on."""
+    own = run.config.outputs
+    x = run["curve/step"]
+    other = other_law(own)
+    series = [
+        Curve(f"{own} outputs, trained on", x, run["curve/accuracy"], "trained"),
+        Curve(f"{other} outputs", x, run[f"curve/accuracy_{other}"], "layer 4", "dash"),
+    ]
+    right, right_on_other = (curve.mean() for curve in series)
+    return WORDS.panel(
+        "outputs",
+        run,
+        view,
+        over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02)),
+        data=pd.DataFrame({"step": x, own: right, other: right_on_other}),
+        other=other,
+        right=_last(right),
+        right_on_other=_last(right_on_other),
+    )
+
+
+def gradients_panel(run: Run, view: View) -> Panel:
+    """Draw the Frobenius norm of every matrix's gradient over training, on held-out sequences."""
+    norms = _norms(run)
+    steps = np.array(run.snapshot_steps)
+    series = [
+        Curve(MATRICES[name][0], steps, norm[None], *MATRICES[name][1:])
+        for name, norm in norms.items()
+    ]
+    at = run.step(view)
+    figure = figures.curves(series, "training step", "norm of the gradient", at=at, log_y=True)
+    first = {name: norm[0] for name, norm in norms.items()}
+    most = max(first, key=first.__getitem__)
+    least = min(first, key=first.__getitem__)
+    ratio = first[most] / first[least]
+    return WORDS.panel(
+        "gradients",
+        run,
+        view,
+        figure,
+        data=pd.DataFrame({"step": steps, **norms}),
+        most=MATRICES[most][0],
+        least=MATRICES[least][0],
+        ratio=ratio,
+        large=ratio >= 10,
+    )
+
+
+@lru_cache(maxsize=8)
+def _norms(run: Run) -> dict[str, np.ndarray]:
+    """Return the norm of every matrix's gradient [snapshots], by matrix."""
+    config = run.config
+    norms = []
+    batch = held_out(task_of(config), max(8, TOKENS // config.T), "cpu")
+    for index in range(len(run.snapshot_steps)):
+        gradient, _ = loss_and_gradient(
+            weights_at(run, index), batch, config.positions, layers=config.layers
+        )
+        norms.append({name: float(matrix.norm()) for name, matrix in gradient.items()})
+    return {name: np.array([each[name] for each in norms]) for name in MATRICES if name in norms[0]}
+
+
 def _error(run: Run, name: str) -> np.ndarray | None:
-    """One standard error, for a single seed; several show their spread instead."""
+    """Return one standard error, for a single seed; several show their spread instead."""
     if len(run[f"curve/{name}"]) > 1 or f"curve/{name}_error" not in run.tensors:
         return None
     return run[f"curve/{name}_error"][0]

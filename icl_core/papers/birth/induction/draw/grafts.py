@@ -1,69 +1,67 @@
 """Surgery: any matrix of the model replaced by its construction, its initial value or zero, and
-what that does."""
+what that does; the score of an explanation, as bars."""
 
 import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import number_text
+from icl_core.papers.birth.induction import placeholders
 from icl_core.papers.birth.induction.grafted import achieved, graft
-from icl_core.papers.birth.induction.load_run import at_step, origin, weights_at
+from icl_core.papers.birth.induction.load_run import origin, weights_at
 from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.induction.words import WORDS
 from icl_core.papers.birth.shared.draw import NAMES
 
 
 def draw(run: Run, view: View) -> Panel:
-    """In-context accuracy and global loss before and after the grafts that the view asks for."""
+    """Draw the in-context accuracy before and after the grafts that the view asks for."""
     labels = [origin(run), "after the graft"]
-    _, factors = graft(run, weights_at(run, run.snapshot_at(view)), view)
-    as_it_is = View(snapshot=view.snapshot)
-    before, after = (achieved(run, each) for each in (as_it_is, view))
-    values, errors = (
-        [each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error")
-    )
-    kinds = ["trained", "construction" if factors else "trained"]
+    _, phrases = graft(run, weights_at(run, run.snapshot_at(view)), view)
+    before = achieved(run, View(snapshot=view.snapshot))
+    after = achieved(run, view)
+    values, errors = ([before[name], after[name]] for name in ("accuracy", "accuracy_error"))
+    kinds = ["trained", "construction" if phrases else "trained"]
     figure = figures.bars(
         labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05)
     )
-    return Panel(
-        _title(before, after, factors),
-        "Choose what to put in place of a matrix. If the construction captures what the matrix "
-        "holds, accuracy stays. If a matrix does nothing, zero changes nothing. The bars carry "
-        "one standard error. What several constructions lose together is cross-talk, the subject "
-        "of “The induction head constructed”.",
+    return WORDS.panel(
+        "graft",
+        run,
+        view,
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
-        note=f"{at_step(run, view)}. {_losses(before, after)}{_factors(factors)}",
+        parts=", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in phrases.items()),
+        fitted=any("×" in phrase for phrase in phrases.values()),
+        loss=before["in_context_loss"],
+        loss_left=after["in_context_loss"],
+        loss_changes=after["in_context_loss"] != before["in_context_loss"],
+        global_loss=before["global_loss"],
+        global_loss_left=after["global_loss"],
+        global_loss_changes=after["global_loss"] != before["global_loss"],
     )
 
 
-def _title(before: dict[str, float], after: dict[str, float], phrases: dict[str, str]) -> str:
-    if not phrases:
-        return f"Nothing replaced: accuracy {before['accuracy']:.1%}"
-    what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in phrases.items())
-    said_too = (
-        f", loss elsewhere {number_text(before['global_loss'], 1)} → "
-        f"{number_text(after['global_loss'], 1)} nats"
-        if "W_F" in phrases
-        else ""
-    )
-    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
-
-
-def _losses(before: dict[str, float], after: dict[str, float]) -> str:
-    """In nats, where the context tells the next character and where bigrams do."""
-    inside, elsewhere = (
-        number_text(before[name]) + f" → {number_text(after[name])}" * (after[name] != before[name])
-        for name in ("in_context_loss", "global_loss")
-    )
-    return (
-        f"Loss where only the context tells the next character: {inside} nats. Loss elsewhere: "
-        f"{elsewhere} nats."
-    )
-
-
-def _factors(phrases: dict[str, str]) -> str:
-    fitted = any("×" in phrase for phrase in phrases.values())
-    return (
-        " A construction's scale is free: its factor is fitted by least squares." if fitted else ""
+def score(run: Run, view: View) -> Panel:
+    """Draw what is kept of accuracy and logits with constructed matrices in place of the model's
+    own."""
+    snapshot = run.snapshot_at(view)
+    shares = placeholders.kept(run, snapshot)
+    labels = []
+    values = []
+    errors = []
+    kinds = []
+    for name, share in shares.items():
+        label = NAMES.get(name, {placeholders.CLEANED: "all, without cross-talk"}.get(name, name))
+        labels += [label, f"{label}: logits"]
+        values += [share.accuracy, share.logits]
+        errors += [share.error, 0.0]
+        kinds += ["construction", figures.colour("seed")]
+    return WORDS.panel(
+        "score",
+        run,
+        view,
+        figures.bars(labels, values, "share kept", errors=errors, kinds=kinds, y_range=(0, 1.1)),
+        data=pd.DataFrame({"stands in": labels, "share kept": values, "standard error": errors}),
+        together=shares[placeholders.TOGETHER].accuracy,
+        cleaned=shares[placeholders.CLEANED].accuracy,
     )

@@ -14,6 +14,7 @@ from icl_core.papers.birth.induction.attention_scores import HeadProbes, probes_
 from icl_core.papers.birth.induction.draw.curves import PROBES
 from icl_core.papers.birth.induction.memory_formation import at_last_step
 from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.induction.words import WORDS
 
 # the columns: what is frozen, and the preset of its run
 SCHEDULES = {
@@ -55,7 +56,7 @@ def schedules(run: Run, view: View) -> Panel:
     """Draw accuracy, recalls and what the heads do, one below the other, a column a schedule."""
     size = ", paper size" if run.config.T == 256 else ""
     runs = {label: run.shipped(f"{preset}{size}") for label, preset in SCHEDULES.items()}
-    columns = [Column(label, each) for label, each in runs.items() if each is not None]
+    columns = [Column(label, shipped) for label, shipped in runs.items() if shipped is not None]
     if len(columns) < 2:
         raise CannotDraw("the trainings of Figure 3 are not shipped here")
     thaw = max(column.run.config.freeze_until for column in columns)
@@ -63,37 +64,27 @@ def schedules(run: Run, view: View) -> Panel:
     figure = Figure(layout=layout(HEIGHT, {"t": 52, "b": 44}, legend=_legend()))
     for index, column in enumerate(columns):
         _add(figure, index, len(columns), column, last)
-    return Panel(
-        _title(columns, thaw),
-        "Figure 3 of the paper, from the shipped trainings. The first column trains all three; in "
-        f"the others some are frozen up to step {thaw}, the vertical line. Above: how many "
-        "predictions are right. In the middle: which pairs each matrix gets right. Below, what the "
-        "heads do on the first seed: how often layer 1’s strongest look is at the previous "
-        "character, at the position where layer 2 looks most; how often layer 2’s is at what "
-        "followed the trigger; and how often the model says what it looks at. Without W_O² hardly "
-        "anything rises. With W_O² alone its recall does, and the accuracy does not follow.",
+    right = {column.label: _right(column.run, thaw) for column in columns}
+    shares = {label: f"{share:.0%}" for label, share in right.items()}
+    return WORDS.panel(
+        "schedules",
+        run,
+        view,
         figure,
         data=pd.DataFrame(
             {
                 "frozen": [column.label for column in columns],
-                f"accuracy at step {thaw}": [_right(column.run, thaw) for column in columns],
+                f"accuracy at step {thaw}": list(right.values()),
                 "accuracy at the end": [
                     float(mean_of(column.run["curve/accuracy"])[-1]) for column in columns
                 ],
             }
         ),
+        thaw=thaw,
+        together=shares.get("nothing frozen", ""),
+        alone=shares.get("W_K¹, W_K² frozen", ""),
+        without=shares.get("W_O² frozen", ""),
     )
-
-
-def _title(columns: list[Column], thaw: int) -> str:
-    right = {column.label: f"{_right(column.run, thaw):.0%}" for column in columns}
-    called = {
-        "nothing frozen": "right together",
-        "W_K¹, W_K² frozen": "with W_O² alone",
-        "W_O² frozen": "without it",
-    }
-    phrases = [f"{right[label]} {words}" for label, words in called.items() if label in right]
-    return f"At step {thaw}: {', '.join(phrases)}"
 
 
 def _right(run: Run, step: float) -> float:

@@ -1,5 +1,7 @@
-"""Steps until the head stands against the sequence length, and why they do not grow as
-they might."""
+"""Steps until the head stands against the sequence length, why they do not grow as they might, and
+what is measured over each training."""
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -7,24 +9,34 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures import Curve, mean_of
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, colour, layout
-from icl_core.papers.birth.length.arrival_times import LEVELS, QUADRATIC, slope, times, written
+from icl_core.papers.birth.length.arrival_times import (
+    LEVELS,
+    QUADRATIC,
+    mean_times,
+    slope,
+    times,
+    written,
+)
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
+from icl_core.papers.birth.length.words import WORDS
 
 KINDS = {"sgd": "trained", "adamw": "layer 4"}  # the colours of the optimisers, by id
 SYMBOLS = {"sgd": "circle", "adamw": "square"}
 TICKED = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 5))
-SHORT = {
-    "accuracy": "80% accuracy",
-    "W_K2": "half of the pairs of W_K²",
-    "W_K1": "half of the early pairs of W_K¹",
-}
 WHAT = {  # what is waited for, by the id of its measure
     "accuracy": "accuracy in context is 80%",
     "W_K2": "W_K² recalls half of its pairs",
     "W_K1": "W_K¹ recalls half of its early pairs",
 }
+NAMES = {  # of what is measured, on the axes
+    "accuracy": "accuracy in context",
+    "W_K2": "recall of W_K²",
+    "W_K1": "recall of W_K¹ early",
+}
+FIRST = "accuracy"  # the measure of the first panel
 
 
 def growth_panel(run: Run, view: View) -> Panel:
@@ -37,7 +49,7 @@ def growth_panel(run: Run, view: View) -> Panel:
     low, high = (
         (float(known.min()), float(known.max())) if len(known) else (1.0, float(run.config.steps))
     )
-    start = _typical(every[ids[0]])[0]
+    start = mean_times(every[ids[0]])[0]
     dotted = (start if np.isfinite(start) else low) * (lengths / lengths[0]) ** QUADRATIC
     figure = Figure(layout=layout(figures.SEAT, hovermode="closest"))
     figure.add_trace(Trace(x=lengths, y=dotted, mode="lines", name="slope 2", hoverinfo="skip"))
@@ -53,30 +65,25 @@ def growth_panel(run: Run, view: View) -> Panel:
     )
     figure.update_xaxes(tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths])
     figure.update_yaxes(axis("steps (log scale)", **axis_range(limits, True)))
-    ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
-    figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
-    found = "; ".join(
+    ticks = [steps for steps in TICKED if limits[0] <= steps <= limits[1]]
+    figure.update_yaxes(tickvals=ticks, ticktext=[f"{steps:,}" for steps in ticks])
+    slopes = [
         f"{written(slope(run, view.until, name))} with {OPTIMISERS.get(name, name)}" for name in ids
-    )
-    return Panel(
-        f"The slope is {found}",
-        f"Training steps until {WHAT[view.until]}, against the sequence length, on log axes: "
-        "dots are seeds, lines their means (± is one standard error). If the time grew with the "
-        "square of the length, as Musat et al. find in their setting, the lines would be as "
-        "steep as the dotted one. If the length did not matter, they would be level.",
+    ]
+    return WORDS.panel(
+        "growth",
+        run,
+        view,
         figures.seated(figure, figures.WIDE),
-        data=_table(run, view, every),
+        data=_arrivals(run, every),
+        slopes="; ".join(slopes),
+        time=WHAT[view.until],
     )
-
-
-def _typical(rows: np.ndarray) -> np.ndarray:
-    """Return the geometric mean over seeds [seeds, lengths]; infinite where one never arrives."""
-    return np.exp(np.log(np.maximum(rows, 1.0)).mean(0))
 
 
 def _traces(run: Run, view: View, name: str, lengths: np.ndarray, rows: np.ndarray) -> list[Trace]:
     """Return a line of means, and a dot a seed."""
-    mean = _typical(rows)
+    mean = mean_times(rows)
     label = OPTIMISERS.get(name, name)
     tint = colour(KINDS.get(name, "seed"))
     line = Trace(
@@ -107,7 +114,8 @@ def _traces(run: Run, view: View, name: str, lengths: np.ndarray, rows: np.ndarr
     ]
 
 
-def _table(run: Run, view: View, every: dict[str, np.ndarray]) -> pd.DataFrame:
+def _arrivals(run: Run, every: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Return the steps that every seed takes at each length."""
     columns = {
         f"{OPTIMISERS.get(name, name)}, seed {seed + 1}": row.round(1)
         for name, rows in every.items()
@@ -120,46 +128,63 @@ def even(run: Run, view: View) -> Panel:
     """Draw the share of even attention that falls on the answer, by length."""
     lengths = run["task/lengths"]
     shares = run["task/even"]
-    return Panel(
-        f"If even, {shares[0]:.0%} to {shares[-1]:.0%} is on the answer",
-        "Before a head forms, attention is spread evenly. The bars are the share of it that falls "
-        "on what followed the trigger before, the mean over the positions where it counts. If "
-        "there were one place to find whatever the length, the share would halve with every "
-        "doubling. Here a longer sequence repeats its triggers more often.",
-        figures.seated(
-            figures.bars(
-                [f"T = {length}" for length in lengths],
-                shares.tolist(),
-                "share of even attention",
-                height=figures.SEAT,
-            )
-        ),
-        data=pd.DataFrame({"T": lengths, "share": shares.round(4)}),
-    )
+    names = [f"T = {length}" for length in lengths]
+    figure = figures.bars(names, shares.tolist(), "share of even attention", height=figures.SEAT)
+    data = pd.DataFrame({"T": lengths, "share": shares.round(4)})
+    return WORDS.panel("even", run, view, figures.seated(figure), data=data)
 
 
 def table(run: Run, view: View) -> Panel:
     """Draw every slope."""
     measures = [measure for measure in run.names("measures") if measure in LEVELS]
     rows = [_row(run, measure, name) for measure in measures for name in run.names("optimisers")]
-    return Panel(
-        f"Steps and slopes, {len(rows)} in all",
-        "The geometric mean over seeds of the steps at each length, and the mean slope with its "
-        "standard error. A time that does not depend on the length has slope 0, one that grows "
-        "with its square has slope 2.",
-        table=pd.DataFrame(rows),
-    )
+    return WORDS.panel("table", run, view, table=pd.DataFrame(rows), rows=len(rows))
 
 
 def _row(run: Run, measure: str, name: str) -> dict[str, str]:
-    steps = zip(run["task/lengths"], _typical(times(run, measure, name)), strict=True)
+    steps = zip(run["task/lengths"], mean_times(times(run, measure, name)), strict=True)
     return {
         "time until": WHAT[measure],
         "optimiser": OPTIMISERS.get(name, name),
         "slope": written(slope(run, measure, name)),
-        **{f"T = {length}": _said(each) for length, each in steps},
+        **{
+            f"T = {length}": f"{step:.0f}" if np.isfinite(step) else "never"
+            for length, step in steps
+        },
     }
 
 
-def _said(steps: float) -> str:
-    return f"{steps:.0f}" if np.isfinite(steps) else "never"
+def _curves(measure: str, run: Run, view: View) -> Panel:
+    """Draw a measure over each training, one curve a length."""
+    # [seeds, lengths, evaluations]
+    curves = run[f"curve/{measure}_{view.optimiser_shown}"]
+    level = LEVELS[measure]
+    series = [
+        Curve(f"T = {length}", run["curve/step"], curves[:, index], f"layer {index + 1}")
+        for index, length in enumerate(run["task/lengths"])
+    ]
+    waited = [(f"{level:.0%}", level, "floor")]
+    figure = figures.curves(
+        series,
+        "training step",
+        NAMES[measure],
+        y_range=(0, 1.02),
+        lines=waited,
+        height=figures.SEAT,
+    )
+    if measure != FIRST:  # which names the lengths for its row
+        figure.update_layout(showlegend=False)
+    means = {curve.name: np.round(curve.mean(), 4) for curve in series}
+    return WORDS.panel(
+        "curves",
+        run,
+        view,
+        figures.seated(figure),
+        data=pd.DataFrame({"step": run["curve/step"]} | means),
+        optimiser=OPTIMISERS[view.optimiser_shown],
+        measure=list(NAMES).index(measure),
+        end=mean_of(curves[:, -1])[-1],
+    )
+
+
+accuracy, w_k2, w_k1 = (partial(_curves, measure) for measure in NAMES)

@@ -1,0 +1,172 @@
+"""What the three matrices store, and in which order, where all of them are trained and the loss
+counts in context alone (Figure 3); and the attention from which they begin."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.figures import mean_of
+from icl_core.papers.birth.induction import attention_scores
+from icl_core.papers.birth.induction.claims.section_5 import (
+    ALL_LEARN,
+    alone,
+    metric,
+    over_seeds,
+    recalled,
+)
+from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.induction.memory_formation import (
+    FIRST_BY_FREQUENCY,
+    FIRST_OF,
+    over_training,
+    top_down,
+)
+from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.train import begun, task_of
+
+initial = partial(
+    Claim,
+    kind="paper",
+    source="Section 4.1",
+    quote="attention scores at initialization are near-uniform",
+)
+RECALL = {
+    name: recalled(
+        id=f"recall-{name.replace('_early', '-early')}",
+        label=f"{symbol} recall, worst seed",
+        text=f"{symbol} stores most of its pairs{which}. The paper names no level.",
+        at_least=0.5,
+    )
+    for name, symbol, which in (
+        ("W_O2", "W_O²", ""),
+        ("W_K2", "W_K²", ""),
+        ("W_K1_early", "W_K¹ early", " of early positions"),
+    )
+}
+FAITHFUL = alone(
+    id="construction-is-faithful",
+    label="least recall of W_O², W_K², W_K¹ early",
+    text="Training finds the memories of the construction: W_O² and W_K² store at least half of "
+    "the pairs that eq. 7 plants in them, and W_K¹ half of those of early positions, which are the "
+    "ones that are used. The paper names no level.",
+    source="Section 4.2",
+    quote="we show in Section 5 that it is surprisingly faithful to the learned model",
+    at=ALL_LEARN,
+    at_least=0.5,
+)
+TOP_DOWN = alone(
+    id="top-down",
+    label="steps from W_O² to the earlier of W_K¹ early and W_K²",
+    text="With nothing frozen, the output matrix is learned first: by the paper's recall probes it "
+    "gets half of its pairs right before W_K¹ does, asked for early positions, and before W_K² "
+    "does.",
+    source="Section 1",
+    quote="the model first finds the right output associations from the current token and from "
+    "uniform attention patterns, then the attention heads learn to focus on the correct key-value "
+    "pairs",
+    at=ALL_LEARN,
+    at_least=1.0,
+)
+TOP_DOWN_BY_FREQUENCY = recalled(
+    id="top-down-by-frequency",
+    label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
+    text="The same with each character of W_K² counted as often as it occurs.",
+    at=ALL_LEARN,
+    at_least=1.0,
+)
+EARLY_FIRST = alone(
+    id="early-positions-first",
+    label="W_K¹ recall, early less late rows",
+    text="W_K¹ learns early positions much faster than late ones: over the training, it gets more "
+    "of its early rows right on average.",
+    quote="fits previous token associations for early positions much faster than later positions",
+    at_least=0.1,
+)
+EVEN_OUTPUT = alone(
+    id="even-output-in-context",
+    label="W_O²: standard deviation of stored readings over their mean",
+    text="Trained in context alone, without W_F, W_O² stores its pairs about evenly: on the first "
+    "seed with a standard deviation of at most a third of the mean. Neither the caption nor the "
+    "text says how the model of Figure 7 was trained; beside W_F see the experiment on the data.",
+    source="Appendix E, Figure 7",
+    quote="the diagonal for W_O² seems to be roughly uniform",
+    at=ALL_LEARN,
+    at_most=1 / 3,
+)
+UNIFORM_START = initial(
+    id="near-uniform-start",
+    label="evenness of the attention before training",
+    text="With embeddings and matrices N(0, 1/d), attention before training is nearly uniform: the "
+    "entropy of its rows is at least 95% of the largest.",
+    at={"scale": "paper", "d": 128},
+    at_least=0.95,
+)
+UNIFORM_START_OF_THE_CODE = initial(
+    id="near-uniform-start-of-the-code",
+    label="evenness of the attention before training, embeddings N(0, 1)",
+    text="The same in the trainings of Section 5. Their embeddings are N(0, 1), as in the authors' "
+    "code, and scores √d times as large.",
+    source="Section 5",
+    quote="Recall that the attention weights are essentially uniform when W_K are at random "
+    "initialization",
+    at={"scale": "code", "d": 128},
+    at_least=0.95,
+)
+
+
+def measure(run: Run) -> list[Metric]:
+    """Return the claims on the memories and on their order, and on the attention at the start."""
+    recalls = [
+        metric(run, claim, run[f"curve/recall_{name}"][:, -1].min())
+        for name, claim in RECALL.items()
+    ]
+    return [*_order(run), *recalls, *_faithful(run), *_start(run)]
+
+
+def _order(run: Run) -> list[Metric]:
+    """Return how much earlier than the two others W_O2 is learned, how evenly it stores its pairs,
+    and how much more of its early rows than of its late ones W_K1 gets right."""
+    highest = [mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)]
+    unlearned = min(highest) < 0.5
+    by_pairs = top_down(run)  # [seeds]
+    by_frequency = top_down(run, FIRST_BY_FREQUENCY)  # [seeds]
+    early = over_training(run, "recall_W_K1_early_rows")  # [seeds]
+    late = over_training(run, "recall_W_K1_late_rows")  # [seeds]
+    return [
+        over_seeds(run, TOP_DOWN, by_pairs, more=unlearned),
+        over_seeds(run, TOP_DOWN_BY_FREQUENCY, by_frequency, more=unlearned),
+        *_even_output(run),
+        over_seeds(run, EARLY_FIRST, early - late),
+    ]
+
+
+def _faithful(run: Run) -> list[Metric]:
+    """Return the recall, after the training, of the memory that recalls least over seeds."""
+    if not FAITHFUL.is_at(run.config):
+        return []
+    recalls = [run[f"curve/recall_{name}"][:, -1] for name in RECALL]  # [seeds] each
+    return [over_seeds(run, FAITHFUL, min(recalls, key=np.mean))]
+
+
+def _even_output(run: Run) -> list[Metric]:
+    """Return how evenly W_O2 stores its pairs: the standard deviation of its right readings over
+    their mean, by the matrices that the run holds, the first seed's."""
+    if "final/W_O2" not in run.tensors:
+        return []
+    weights = weights_at(run, len(run.snapshot_steps) - 1)
+    readings = probes.memory_scores("W_O2", weights, task_of(run.config)).matrix.diagonal()
+    return [Metric(EVEN_OUTPUT, float(readings.std(correction=0) / readings.mean()))]
+
+
+def _start(run: Run) -> list[Metric]:
+    """Return how even the attention of the less even layer is before training, on held-out
+    sequences."""
+    config = run.config
+    by_scale = {"paper": UNIFORM_START, "code": UNIFORM_START_OF_THE_CODE}
+    evenness = []
+    for index in range(config.seeds):
+        weights, _ = begun(replace(config, seed=(config.seed + index) % 100, seeds=1))
+        evenness.append(min(attention_scores.evenness(weights, task_of(config))))
+    return [Metric.over_seeds(by_scale[config.scale], np.array(evenness))]

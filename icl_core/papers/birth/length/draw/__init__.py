@@ -1,1 +1,0 @@
-"""What is drawn of a run."""
