@@ -112,7 +112,8 @@ def _texts_of_words(path: Path) -> list[tuple[int, str]]:
     heading; {} stands for what is put in."""
     texts = []
     for section in read_sections(path, KINDS):
-        parts = [*section.paragraphs, *(text for each in section.fields.values() for text in each)]
+        fields = [texts for name, texts in section.fields.items() if name != "set"]
+        parts = [*section.paragraphs, *(text for texts in fields for text in texts)]
         parts += [entry for each in section.lists.values() for entry in each]
         parts += [cell for row in section.rows for cell in row]
         texts += [(section.line, re.sub(r"\{\w+(:[^?@#{}]\S*?)?\}", "{}", part)) for part in parts]

@@ -72,6 +72,7 @@ KINDS = {
     ),
     "try": ("preset", "set", "step", "drawer", "marks"),
 }
+_RESERVED = {"figure", "table", "data"}  # what a panel is handed besides its numbers
 _PLAIN = ("do", "ask", "why")  # fields of a beat that hold no names
 
 
@@ -151,8 +152,8 @@ class Words:
         name: str,
         run: Run | None = None,
         view: Any = None,
-        figure: Figure | None = None,
         /,
+        figure: Figure | None = None,
         *,
         table: pd.DataFrame | None = None,
         data: pd.DataFrame | None = None,
@@ -295,6 +296,8 @@ class Words:
             return
         if section.kind == "beat":
             self._check_beat(section)
+        if reserved := _RESERVED & set(section.entries("numbers")):
+            raise self._error(section, f"numbers must not be called {', '.join(sorted(reserved))}")
         known = self._known_names(section)
         plain = [section.only(name) for name in _PLAIN] + section.lists.get("ask", [])
         plain += section.paragraphs if section.kind == "try" else []

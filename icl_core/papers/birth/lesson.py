@@ -35,7 +35,7 @@ def _alone(run: Run) -> str:
 
 def _apart(run: Run) -> float:
     """The steps from W_O2's half to W_K2's."""
-    from icl_core.papers.birth.induction.metrics import milestones
+    from icl_core.papers.birth.induction.memory_formation import milestones
 
     found = milestones(run)
     return found["W_K²"] - found["W_O²"]
@@ -44,7 +44,7 @@ def _apart(run: Run) -> float:
 def _order(run: Run) -> str:
     from icl_core.figures import mean_of
     from icl_core.papers.birth.induction.memory_formation import half_step
-    from icl_core.papers.birth.induction.metrics import milestones
+    from icl_core.papers.birth.induction.memory_formation import milestones
 
     found = milestones(run)
     by_frequency = half_step(run, mean_of(run["curve/recall_W_K2_weighted"]))
