@@ -123,9 +123,11 @@ def version(experiment_id: str) -> int:
 
 
 def take_changed_words() -> None:
-    """Have every experiment take its texts anew whose `words.md` has changed on disk, so that
-    whoever writes it sees it in a dashboard that runs. Raises `WordsError`."""
+    """Have papers and experiments take their texts anew if a `words.md` has changed on disk, so
+    that whoever writes it sees it in a dashboard that runs. Raises `WordsError`."""
     if words.read_changed():
+        for paper in papers().values():
+            paper.take_words()
         for each in filter(imported, experiment_ids()):
             experiment(each).take_words()
 

@@ -22,6 +22,7 @@ BLOCK = re.compile(r"```sh\n(.*?)```", re.DOTALL)
 ABSENT = {  # examples, files of an experiment, what is made while the dashboard runs
     "some/folder", "artifacts/cache", "draw/", "runs/", "shared/",
     "settings.py", "claims.py", "train.py", "run.py", "draw.py", "words.md", "words.py",
+    "lesson.md", "lesson.py",
     "draw/explanations.py", "__init__.py", "config.json", "tokenizer.json", "organism.json",
 }  # fmt: skip
 

@@ -71,7 +71,7 @@ def test_pages_are_short_and_define_no_class() -> None:
 # Who may import torch, and in a paper which files may not.
 WITH_TORCH = {"in_context_regression", "machine", "papers", "training"}
 WITHOUT_TORCH = {
-    *("atlas", "claims", "diagram", "lesson", "picture", "pretrained_lesson", "settings", "story")
+    *("atlas", "claims", "diagram", "lesson", "picture", "pretrained_lesson", "settings", "words")
 }
 
 

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from icl_core.contract.paper_words import LESSON_KINDS, PAPER_KINDS
 from icl_core.contract.words import KINDS
 from icl_core.contract.words_file import read_sections
 
 ROOT = Path(__file__).parents[1]
 FILES = [*sorted((ROOT / "icl_core").rglob("*.py")), *sorted((ROOT / "pages").rglob("*.py"))]
-WORDS = sorted((ROOT / "icl_core").rglob("words.md"))
+WORDS = sorted(
+    path for name in ("words.md", "*lesson.md") for path in (ROOT / "icl_core").rglob(name)
+)
 
 GIVEN_UP = {
     r"^(?!name must|only W_O2 learns).*\bW_[A-Z]+\d\b": "W_K¹, W_K², W_O²: the layer stands above",
@@ -108,12 +111,16 @@ def texts_of(path: Path) -> list[tuple[int, str]]:
 
 
 def _texts_of_words(path: Path) -> list[tuple[int, str]]:
-    """Return the paragraphs, fields, entries and cells of a words.md, each with the line of its
-    heading; {} stands for what is put in."""
+    """Return the paragraphs, fields, entries and cells of a words.md or lesson.md, each with the
+    line of its heading; {} stands for what is put in. Formulas are left out."""
+    kinds = PAPER_KINDS if path.parents[1].name == "papers" else KINDS
     texts = []
-    for section in read_sections(path, KINDS):
+    for section in read_sections(path, kinds if path.name == "words.md" else LESSON_KINDS):
+        if section.kind == "mathematics":
+            continue
+        parts = [] if section.kind else [section.name]  # the title
         fields = [texts for name, texts in section.fields.items() if name != "set"]
-        parts = [*section.paragraphs, *(text for texts in fields for text in texts)]
+        parts += [*section.paragraphs, *(text for texts in fields for text in texts)]
         parts += [entry for each in section.lists.values() for entry in each]
         parts += [cell for row in section.rows for cell in row]
         texts += [(section.line, re.sub(r"\{\w+(:[^?@#{}]\S*?)?\}", "{}", part)) for part in parts]
@@ -210,6 +217,8 @@ def test_sentences_are_found() -> None:
     texts = [text for path in (*FILES, *WORDS) for _, text in sentences(path)]
     assert len(texts) > 1500
     assert any(text.startswith("You have seen") for text in texts)
+    for start in ("Some characters of each sequence", "Read the three steps off", "“Nothing, you"):
+        assert any(text.startswith(start) for path in WORDS for _, text in texts_of(path)), start
 
 
 def test_names_are_found() -> None:

@@ -21,6 +21,7 @@ from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.organism import ModelExport
 from icl_core.contract.panel import Panel
+from icl_core.contract.paper_words import PaperWords
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
@@ -297,21 +298,23 @@ class Opening:
     """What the top of the front page plays: a shipped run at each of its snapshots, drawn without
     torch.
 
-    title     its title
-    say       tells a newcomer in two sentences what there is to see
     run       the names of its experiment and preset
     headline  takes the run and the index of a snapshot and returns a sentence
     panels    by name, functions that take the run and the index of a snapshot and return a panel,
               whose figure has the same traces at every snapshot
     own       something of the visitor's own to try in its experiment, for the end of a tour
+    title     its title
+    say       tells a newcomer in two sentences what there is to see
+
+    Title, sentences and the link's text are those of the paper's words.
     """
 
-    title: str
-    say: str
     run: tuple[str, str]
     headline: Callable[[Run, int], str]
     panels: Mapping[str, Callable[[Run, int], Panel]]
     own: Try | None = None
+    title: str = ""
+    say: str = ""
 
 
 @dataclass(frozen=True)
@@ -319,13 +322,15 @@ class Paper:
     """A paper: `PAPER = Paper(...)` in its folder's `__init__`, which imports no torch.
 
     name          the folder's name
-    title, authors, year
-                  the publication's
-    found         one sentence: what the paper found
-    introduction  the text at the top of its page
+    authors, year the publication's
     experiments   the version of each experiment by its folder's name, in the order of the page.
                   Raise a version when the same config would give another result: older runs are
                   then no longer shown
+    words         its texts, which give title, found, introduction, bridge, glossary, errata and
+                  mathematics, and those of its opening, publication and follow-ups
+    title         the publication's
+    found         one sentence: what the paper found
+    introduction  the text at the top of its page
     glossary      rows of a name in the code, its symbol in the paper, and its meaning
     picture       the front page's picture: the names of an experiment and a preset, and a function
                   that draws their shipped run without torch
@@ -349,12 +354,13 @@ class Paper:
     """
 
     name: str
-    title: str
     authors: str
     year: int
-    found: str
-    introduction: str
     experiments: Mapping[str, int]
+    words: PaperWords | None = None
+    title: str = ""
+    found: str = ""
+    introduction: str = ""
     glossary: tuple[tuple[str, str, str], ...] = ()
     picture: tuple[str, str, Callable[[Run], Panel]] | None = None
     opening: Opening | None = None
@@ -370,3 +376,23 @@ class Paper:
     learners: str = ""
     order: int = 100
     mathematics: str = ""
+
+    def __post_init__(self) -> None:
+        self.take_words()
+
+    def take_words(self) -> None:
+        """Take all texts from the words as they are now."""
+        if self.words is None:
+            return
+        values = self.words.values()
+        values["follow_ups"] = tuple(
+            replace(later, here=self.words.follow_up(later.arxiv)) for later in self.follow_ups
+        )
+        if self.publication:
+            values["publication"] = replace(self.publication, later=self.words.later)
+        if self.opening:
+            title, say, own = self.words.opening
+            link = self.opening.own and replace(self.opening.own, say=own)
+            values["opening"] = replace(self.opening, title=title, say=say, own=link)
+        for name, value in values.items():
+            object.__setattr__(self, name, value)

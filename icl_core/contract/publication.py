@@ -17,7 +17,8 @@ class Publication:
     version  the version that is quoted, from 1
     date     the day on which that version was submitted
     venue    where else it was published: "NeurIPS 2023"; may be empty
-    later    what came with later versions, in sentences; empty if there is none
+    later    what came with later versions, in sentences; empty if there is none. From the paper's
+             words
     """
 
     title: str
@@ -66,16 +67,16 @@ class FollowUp:
     title, authors  "Musat et al."
     year
     arxiv           its number
-    here            what speaks to it in this app, in a sentence
-    experiment      the name of the experiment that does, of the same paper
+    experiment      the name of the experiment that speaks to it, of the same paper
+    here            what speaks to it in this app, in a sentence; from the paper's words
     """
 
     title: str
     authors: str
     year: int
     arxiv: str
-    here: str
     experiment: str
+    here: str = ""
 
     @property
     def url(self) -> str:

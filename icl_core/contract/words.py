@@ -79,12 +79,15 @@ _PLAIN = ("do", "ask", "why")  # fields of a beat that hold no names
 class Words:
     """The texts of one `words.md`, and the functions whose values stand in them."""
 
+    kinds: Mapping[str, tuple[str, ...]] = KINDS
+
     def __init__(
         self,
         beside: str,
         config: type | None = None,
         view: type | None = None,
         *,
+        file: str = "words.md",
         readings: Mapping[str, Reading] | None = None,
         of_config: Mapping[str, Callable[[Any], Any]] | None = None,
         at: Mapping[str, Rule] | None = None,
@@ -96,7 +99,7 @@ class Words:
 
         Raises `WordsError` for what cannot be read, and for a name that does not exist.
         """
-        self.path = Path(beside).with_name("words.md")
+        self.path = Path(beside).with_name(file)
         self._config = config
         self._view = view
         self._readings = readings or {}
@@ -111,7 +114,7 @@ class Words:
     def read(self) -> None:
         """Read the file, or read it again. Raises `WordsError`, and keeps the texts."""
         self._changed_at = self.path.stat().st_mtime_ns
-        sections = read_sections(self.path, KINDS)
+        sections = read_sections(self.path, self.kinds)
         by_heading = {(section.kind, section.name): section for section in sections}
         if len(by_heading) < len(sections):
             raise WordsError(f"{self.path}: two sections have the same heading")

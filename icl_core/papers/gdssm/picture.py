@@ -5,6 +5,7 @@ from typing import Any
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.papers.gdssm.words import WORDS
 
 
 def draw(run: Run) -> Panel:
@@ -21,12 +22,8 @@ def draw(run: Run) -> Panel:
     )
     figure.add_annotation(**_name("trained", x[-1] / 6, (zero + floor) / 2, "left"))
     figure.add_annotation(**_name("construction", x[-1], beside, "right"))
-    return Panel(
-        "A state-space layer becomes one step of gradient descent",
-        "Trained from random weights it comes down to the construction, on the floor that no "
-        "single step can pass.",
-        figure.update_layout(showlegend=False, margin={"t": 12}),
-    )
+    figure.update_layout(showlegend=False, margin={"t": 12})
+    return WORDS.panel("picture", figure=figure)
 
 
 def _name(kind: str, x: float, y: float, side: str) -> dict[str, Any]:

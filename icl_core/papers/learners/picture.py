@@ -4,7 +4,8 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, number_text
+from icl_core.figures import Curve
+from icl_core.papers.learners.words import WORDS
 
 LEAST = 1e-3  # the lower end of the axis
 SHOWN = {
@@ -26,9 +27,5 @@ def draw(run: Run) -> Panel:
     figure = figures.curves(
         series, "pairs read", "share left", log_y=True, y_range=(LEAST, 1.2), height=260
     )
-    one, bayes = (number_text(float(share[ids.index(id), -1]), 2) for id in ("sum", "bayes"))
-    return Panel(
-        f"On the same pairs one step of gradient descent leaves {one}, Bayes {bayes}",
-        "The error over that of predicting zero, as the pairs are read one after the other.",
-        figure,
-    )
+    one_step, bayes = (share[ids.index(id), -1] for id in ("sum", "bayes"))
+    return WORDS.panel("picture", figure=figure, one_step=one_step, bayes=bayes)

@@ -6,6 +6,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, colour
 from icl_core.figures.style import TICKS
+from icl_core.papers.memformers.words import WORDS
 
 NAMES = ("gradient<br>descent", "trained")
 
@@ -33,9 +34,5 @@ def draw(run: Run) -> Panel:
         figure.add_annotation(
             text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at
         )
-    return Panel(
-        f"{layers[-1]} layers go further than {layers[-1]} steps of gradient descent",
-        "Lower is better. Each layer of a Memformer takes one step, as gradient descent does, but "
-        "steps that it has learned.",
-        figure.update_layout(showlegend=False, margin={"t": 12, "r": 84}),
-    )
+    figure.update_layout(showlegend=False, margin={"t": 12, "r": 84})
+    return WORDS.panel("picture", figure=figure, layers=layers[-1])
