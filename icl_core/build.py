@@ -195,7 +195,8 @@ def _ship(wanted: WantedRun) -> Header:
         return header
     shipped = runs.ship(wanted.experiment, wanted.config, _lean(wanted, run.tensors), info)
     if header.origin == "local":
-        if header.info["device"].startswith("CPU") and "together" not in header.info:
+        # a tensor program's run takes less time than one alone; a GPU's says nothing of a CPU's
+        if header.info.get("device", "").startswith("CPU") and "together" not in header.info:
             estimate.note_preset_seconds(
                 wanted.experiment, wanted.config, header.info["seconds"], wanted.presets
             )

@@ -209,7 +209,7 @@ def _progress_bar(job: queue.JobState) -> None:
                 "Ask for it too",
                 key="ask too",
                 on_click=submit,
-                args=(job.experiment, job.config),
+                args=(Request(job.experiment, job.config),),
                 help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
             )
 
