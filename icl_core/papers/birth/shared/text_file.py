@@ -1,6 +1,7 @@
 """From a file's bytes to its text in UTF-8; what is another encoding or no text is refused by name.
 
-A file is read as UTF-8, strictly. Its encoding is not guessed: guesses are wrong of short texts. HZ and UTF-7 are plain ASCII, which source code can look like, and are not refused.
+A file is read as UTF-8, strictly. Its encoding is not guessed: guesses are wrong of short texts.
+HZ and UTF-7 are plain ASCII, which source code can look like, and are not refused.
 """
 
 import re
