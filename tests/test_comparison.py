@@ -23,11 +23,11 @@ from icl_core.comparison.films import Compared
 from icl_core.contract import knobs
 from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.statistics import error_of_difference, is_certain
 from icl_core.figures import small_map
 from icl_core.figures.stage_seat import KEY
 from icl_core.runs import store
 from icl_core.runs.header import typed_config
-from icl_core.statistics.difference import error_of_difference, is_certain
 from pages.ui.compare import packed
 from pages.ui.look.style import Theme
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from icl_core import registry
+from icl_core.contract.statistics import error_of_difference, is_certain
 from icl_core.runs.header import Header
-from icl_core.statistics.difference import error_of_difference, is_certain
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from icl_core.contract.claims import Metric
+from icl_core.contract.statistics import certain_from
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.measurements import Finding
 from icl_core.jobs.estimate import estimate_seconds
@@ -18,7 +19,6 @@ from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header, typed_config
 from icl_core.runs.request import Request
 from icl_core.runs.store import Store
-from icl_core.statistics.over_seeds import certain_from
 from icl_core.verification.train_anew import OutOfTime, TrainedAnew, train_anew
 
 AGREE = "agree"
