@@ -18,8 +18,7 @@ from icl_core.command import collect, explain, export, figure, keep, train, veri
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean, printable_lines
 from icl_core.jobs.faults import Failed
 from icl_core.machine import folders, late_imports
 

@@ -17,7 +17,7 @@ from icl_core.contract.document import DocumentKind
 from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.suggestion import nearest
+from icl_core.contract.message import nearest_name
 from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.machine import device
 
@@ -147,6 +147,6 @@ def _unknown(experiment_id: str) -> BadSetting:
     if paper_name in papers():  # the paper's name, which is right, makes no experiment likely
         typed = name
         ids = {each: f"{paper_name}.{each}" for each in papers()[paper_name].experiments}
-    near = ids.get(nearest(typed, ids))
+    near = ids.get(nearest_name(typed, ids))
     hint = f" (did you mean {near!r}?)" if near else f"; there are {', '.join(experiment_ids())}"
     return BadSetting(f"there is no experiment {experiment_id!r:.80}{hint}")

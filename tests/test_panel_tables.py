@@ -10,7 +10,7 @@ from cells import shipped
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import Panel
-from icl_core.contract.setting_names import file_stem, setting_line
+from icl_core.contract.settings_io import file_stem, setting_line
 from icl_core.figures import Curve
 from icl_core.figures.downsample import SIDE, every_cell
 from icl_core.figures.panel_tables import csv_bytes, npz_bytes, tables

@@ -18,7 +18,7 @@ from recorder import Recorder
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.contract.settings_io import parse
 from icl_core.figures.character_labels import (
     label_width,

@@ -9,7 +9,7 @@ from icl_core import registry
 from icl_core.command.experiment_options import AddCommand, add_json
 from icl_core.command.guard import DONE
 from icl_core.command.printing import print_json
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.jobs.faults import Failed
 
 

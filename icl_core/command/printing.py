@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 
 if TYPE_CHECKING:
     from icl_core.evidence.measurements import Finding

@@ -14,7 +14,7 @@ from icl_core.command.figure import output_path
 from icl_core.command.guard import DIFFER, DONE, NOT_VERIFIED
 from icl_core.command.printing import print_json
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.jobs.faults import Failed
 
 if TYPE_CHECKING:

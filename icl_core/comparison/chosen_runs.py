@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from icl_core import registry
 from icl_core.comparison import setting_rows
 from icl_core.contract import settings_io
-from icl_core.contract.setting_names import setting_line
+from icl_core.contract.settings_io import setting_line
 from icl_core.runs.header import Header, typed_config
 from icl_core.runs.request import Request
 from icl_core.runs.store import Store

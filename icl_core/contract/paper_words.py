@@ -44,9 +44,8 @@ from typing import Any
 from icl_core.contract.lesson import Exercise, Lesson, Note
 from icl_core.contract.run import Run
 from icl_core.contract.story import Try
-from icl_core.contract.template import fill
 from icl_core.contract.words import Words
-from icl_core.contract.words_file import Section
+from icl_core.contract.words_file import Section, fill
 
 PAPER_KINDS = {
     **dict.fromkeys(("", "found", "bridge", "later", "follow-up", "errata"), ()),

@@ -37,9 +37,8 @@ from typing import Any
 
 import pandas as pd
 
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, Panel
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.panel import Panel
 from icl_core.contract.run import Run
 from icl_core.contract.story import (
     FIRST,
@@ -53,8 +52,7 @@ from icl_core.contract.story import (
     Try,
     When,
 )
-from icl_core.contract.template import fill, names_in
-from icl_core.contract.words_file import Section, WordsError, read_sections
+from icl_core.contract.words_file import Section, WordsError, fill, names_in, read_sections
 
 Reading = Callable[[Run, Any], Any]  # takes a run and a view
 

@@ -9,7 +9,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.claims import Claim
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import Finding, Summary, verdict_rank
 from icl_core.runs.atlas import ORIGIN as ATLAS

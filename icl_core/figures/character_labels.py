@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Sequence
 
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.figures.combining_marks import COMBINING_MARKS
 
 _SIGNS = {" ": "␣", "\n": "↵", "\t": "⇥"}

@@ -14,7 +14,7 @@ import numpy as np
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, CannotDraw, Experiment
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.contract.run import PER_SNAPSHOT, Run, Tensors
 from icl_core.evidence import measurements
 from icl_core.machine import limits

@@ -15,7 +15,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Experiment, Panel, Run
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.evidence import measurements
 from icl_core.evidence.claims_table import bound_text
 from icl_core.runs.file import Damaged, read

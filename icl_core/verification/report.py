@@ -11,7 +11,7 @@ from icl_core import registry
 from icl_core.contract.claims import VERDICTS
 from icl_core.contract.experiment import CannotDraw, Experiment, Panel
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.contract.run import Run
 from icl_core.evidence import claim_panels, claim_rows
 from icl_core.evidence.claim_rows import ClaimRow

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.machine import limits
 from icl_core.verification import background, records, verify

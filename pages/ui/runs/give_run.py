@@ -3,7 +3,7 @@
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.runs import owners, store
 from icl_core.share import given_run
 from pages.ui.controls import filters

@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.setting_names import file_stem, setting_line
+from icl_core.contract.settings_io import file_stem, setting_line
 from icl_core.figures import browser_files
 from pages.ui.link.address import Setting
 from pages.ui.stage import films

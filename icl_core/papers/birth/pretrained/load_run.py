@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.contract.statistics import first_crossing
 from icl_core.figures.character_labels import isolated
 from icl_core.papers.birth.pretrained.settings import SCORES, View

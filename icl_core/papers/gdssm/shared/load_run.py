@@ -8,7 +8,7 @@ import torch
 
 from icl_core.contract import statistics
 from icl_core.contract.experiment import Run, Tensors
-from icl_core.contract.template import percent
+from icl_core.contract.number_text import percent
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
