@@ -31,8 +31,8 @@ from icl_core.runs import store
 from icl_core.runs.header import Header
 from icl_core.runs.request import Request
 from icl_core.share import stage_page
-from icl_core.share.opened import OpenedRun
-from icl_core.share.opened import open_run as open_run
+from icl_core.share.run_file import OpenedRun
+from icl_core.share.run_file import open_run as open_run
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import Sweep
 
@@ -255,9 +255,9 @@ class LibraryRun(OpenedRun):
 
         Raises `BadSetting` for an experiment whose models cannot be exported.
         """
-        from icl_core.share import organism
+        from icl_core.share import export
 
-        return organism.write(self.header.experiment, self.run, Path(folder))
+        return export.write_organism(self.header.experiment, self.run, Path(folder))
 
     def __repr__(self) -> str:
         """Return how the run is made again: its experiment and all settings."""

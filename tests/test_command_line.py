@@ -12,8 +12,8 @@ import pytest
 from house import ROOT, TOY, house_that_trains
 
 from icl_core import registry
-from icl_core.cli import main
 from icl_core.command import guard
+from icl_core.command.cli import main
 from icl_core.command.printing import print_json
 from icl_core.contract.experiment import CannotDraw, Panel
 from icl_core.contract.message import did_you_mean

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from icl_core.cli import main
+from icl_core.command.cli import main
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".github", "icl_core", "pages", "tests")

@@ -10,7 +10,7 @@ from house import TOY, house
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import NONE_TO_ALL, TO_DARK, colourscale
 from icl_core.figures.thumbnail import MOST_BYTES, themed_svg, thumbnail

@@ -116,7 +116,8 @@ def test_settings_headers_claims_and_commands_need_no_torch() -> None:
         f"{LOOK}COUNTED = {COUNTED}"
         + """
 import contextlib, io
-from icl_core import cli, registry
+from icl_core import registry
+from icl_core.command import cli
 from icl_core.evidence import measurements
 from icl_core.jobs import queue
 from icl_core.runs import store

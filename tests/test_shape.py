@@ -129,7 +129,7 @@ LAYERS = (
     ("cluster", "sweeps", "verification"),
     ("build", "library"),
     ("command",),
-    ("cli", "__main__"),
+    ("__main__",),
 )
 
 

@@ -13,8 +13,8 @@ import pytest
 from house import TOY, house
 from recorder import Recorder
 
-from icl_core import cli, registry
-from icl_core.command import guard
+from icl_core import registry
+from icl_core.command import cli, guard
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting

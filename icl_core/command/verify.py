@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icl_core.command.experiment_options import AddCommand, add_json
-from icl_core.command.figure import output_path
+from icl_core.command.files import output_path
 from icl_core.command.guard import DIFFER, DONE, NOT_VERIFIED
 from icl_core.command.printing import print_json
 from icl_core.contract.knobs import BadSetting

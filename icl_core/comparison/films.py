@@ -1,18 +1,100 @@
-"""The panels of a stage for several runs: each run's film, the film of its difference from the
-first one, or one film of all their curves."""
+"""Several runs under one clock, and the panels of a stage for them: each run's film, the film of
+its difference from the first one, or one film of all their curves.
 
+The clock goes by training step, or what else the experiment's clock counts, or by the steps since
+a milestone.
+"""
+
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icl_core.comparison import map_difference, overlaid_curves
-from icl_core.comparison.common_clock import CommonClock
-from icl_core.comparison.map_difference import Difference
-from icl_core.comparison.setting_rows import differing
+from icl_core.comparison import joint_figures
+from icl_core.comparison.joint_figures import Difference
+from icl_core.comparison.table_rows import differing
 from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
+
+
+@dataclass(frozen=True)
+class CommonClock:
+    """The places of a clock, and the snapshot that each run shows at each place.
+
+    places     training steps or, by a milestone, steps since it; ascending
+    shown      for each run the index of its snapshot at each place: its latest one not beyond the
+               clock, or its first while the clock is before all of them
+    starts     for each run the training step at the clock's zero
+    milestone  the name of what each run has reached there; empty by training step
+    """
+
+    places: tuple[int, ...]
+    shown: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]
+    milestone: str = ""
+
+
+def aligned(
+    steps: Sequence[Sequence[int]], starts: Sequence[int], milestone: str = ""
+) -> CommonClock:
+    """Return the clock over the snapshots of all runs at `steps`, each counted from the run's
+    start; by a milestone also over the place where all have reached it. A run without snapshots
+    shows its only state throughout."""
+    own = [[step - start for step in each] for each, start in zip(steps, starts, strict=True)]
+    places = sorted(set().union(*own, [0] if milestone or not any(own) else []))
+    snapshots = [tuple(max(0, bisect_right(each, place) - 1) for place in places) for each in own]
+    return CommonClock(tuple(places), tuple(snapshots), tuple(starts), milestone)
+
+
+def unit_of(experiment: Experiment) -> str:
+    """Return what an experiment's clock counts, such as "training step" or "pairs read"."""
+    snapshot = knobs_of(experiment.view).get("snapshot")
+    return snapshot.label if snapshot else "training step"
+
+
+def common_milestones(experiment: Experiment, runs: Sequence[Run]) -> dict[str, tuple[int, ...]]:
+    """Return the milestones that all runs have reached: for each name the step of each run, rounded
+    to a whole one."""
+    reached = [experiment.milestones(run) for run in runs]
+    return {
+        name: tuple(round(each[name]) for each in reached)
+        for name in reached[0]
+        if all(name in each for each in reached)
+    }
+
+
+def clock_of(experiment: Experiment, runs: Sequence[Run], milestone: str = "") -> CommonClock:
+    """Return the clock of runs by a milestone of theirs; by training step if one of them has not
+    reached it, or if there is none of that name."""
+    has_clock = "snapshot" in knobs_of(experiment.view)
+    steps = [run.snapshot_steps if has_clock else [] for run in runs]
+    starts = common_milestones(experiment, runs).get(milestone)
+    if starts is None:
+        return aligned(steps, [0] * len(runs))
+    return aligned(steps, starts, milestone)
+
+
+def thinned_clock(clock: CommonClock, count: int) -> CommonClock:
+    """Return the clock with at most `count` of its places, two at least: evenly many, the first and
+    the last, and where a run is at its milestone the place nearest to it."""
+    last = len(clock.places) - 1
+    count = max(2, count)
+    if last < count:
+        return clock
+    remaining = {round(index * last / (count - 1)) for index in range(count)}
+    if clock.milestone:
+        zero = min(range(last + 1), key=lambda index: abs(clock.places[index]))
+        nearest = min(remaining - {0, last} or remaining, key=lambda index: abs(index - zero))
+        remaining = remaining - {nearest} | {zero, 0, last}
+    indices = sorted(remaining)
+    return replace(
+        clock,
+        places=tuple(clock.places[index] for index in indices),
+        shown=tuple(tuple(shown[index] for index in indices) for shown in clock.shown),
+    )
+
 
 _NO_SIZES = ("seed", "seeds", "steps")
 LONGEST_TITLE = 64  # characters of a title that joins the runs' titles
@@ -156,12 +238,12 @@ def scene(compared: Compared, drawing: Drawing) -> Scene | None:
     for figure in [figure for each in figures for figure in each]:
         # all seats of a comparison have one size
         figure.layout["meta"] = {**figure.layout.get("meta", {}), "needs": [0, 0]}
-    if overlaid_curves.can_overlay([each[-1] for each in figures]):
+    if joint_figures.can_overlay([each[-1] for each in figures]):
         return Scene((_overlaid(compared, drawing, films),))
-    have_maps = any(map_difference.maps_of(each[-1]) for each in figures)
+    have_maps = any(joint_figures.maps_of(each[-1]) for each in figures)
     if have_maps and compared.curves_only:
         return None
-    map_difference.share_scales([figure for each in figures for figure in each])
+    joint_figures.share_scales([figure for each in figures for figure in each])
     named = tuple(
         replace(
             film,
@@ -169,7 +251,7 @@ def scene(compared: Compared, drawing: Drawing) -> Scene | None:
         )
         for film, name in zip(films, compared.names, strict=True)
     )
-    if not all(map_difference.maps_of(each[-1]) for each in figures):
+    if not all(joint_figures.maps_of(each[-1]) for each in figures):
         return Scene(named)
     return _with_differences(compared, drawing, films, named)
 
@@ -220,14 +302,14 @@ def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Fi
         titles = zip(compared.names, [each.title for each in panels], strict=True)
         title = " · ".join(f"{name}: {own}" for name, own in titles)
         if len(title) > LONGEST_TITLE:
-            title = overlaid_curves.what_is_drawn(figures[0]) or title
+            title = joint_figures.what_is_drawn(figures[0]) or title
         is_common = len({each.caption for each in panels}) == 1
         whose = "" if is_common else f"Of {compared.names[0]}: "
         return Panel(
             title,
             "One colour a run; where a run has several curves, one line style each. "
             f"{whose}{panels[0].caption}",
-            overlaid_curves.overlaid(figures, compared.names, clock.starts, clock.milestone),
+            joint_figures.overlaid(figures, compared.names, clock.starts, clock.milestone),
         )
 
     states, order = _together(films, panel)
@@ -244,7 +326,7 @@ def _with_differences(
 
         def difference(states: tuple[int, ...], film: Film = film) -> Difference | None:
             one, other = first.states[states[0]].figure, film.states[states[1]].figure
-            return one and other and map_difference.difference_of(one, other)
+            return one and other and joint_figures.difference_of(one, other)
 
         pairs.append(_together((first, film), difference))
     every = [each for differences, _ in pairs for each in differences]
@@ -252,7 +334,7 @@ def _with_differences(
         title = first.states[-1].title
         note = f"“{title}”: the maps have different rows or columns, so that there is no difference"
         return Scene(named, note=f"{note} to show.")
-    limit = map_difference.common_limit([each for each in every if each is not None])
+    limit = joint_figures.common_limit([each for each in every if each is not None])
     difference_films = tuple(
         Film(
             f"{drawing.name} {place + 2} minus 1",

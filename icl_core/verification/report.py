@@ -15,7 +15,7 @@ from icl_core.contract.message import printable
 from icl_core.contract.run import Run
 from icl_core.evidence import claim_panels, claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
-from icl_core.evidence.claims_table import bound_text
+from icl_core.evidence.measurements import bound_text
 from icl_core.figures.thumbnail import thumbnail
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header

@@ -151,7 +151,7 @@ def snippet(setting: Setting, config: Any, file: str) -> str:
         for drawing in setting.experiment.drawings
         if drawing.place == STAGE and drawing.applies(config)
     )
-    return f"""from icl_core.share.opened import open_run
+    return f"""from icl_core.share.run_file import open_run
 
 opened = open_run("{file}")
 print(opened.report({", ".join(arguments)}))
