@@ -120,7 +120,7 @@ def compare(a: "LibraryRun", b: "LibraryRun") -> Comparison:
             absent = "not a setting"
             settings[name] = (of_a.get(name, absent), of_b.get(name, absent))
     columns = ["a", "a_error", "b", "b_error"]
-    of_both = [each.metrics[["value", "error"]].astype(float) for each in (a, b)]
+    of_both = [run.metrics[["value", "error"]].astype(float) for run in (a, b)]
     metrics = pd.concat(of_both, axis=1, join="inner").set_axis(columns, axis=1)
     metrics["difference"] = metrics["b"] - metrics["a"]
     metrics["difference_error"] = np.hypot(metrics["a_error"], metrics["b_error"])
@@ -145,7 +145,9 @@ class LibraryRun(OpenedRun):
     @property
     def drawings(self) -> list[str]:
         """The names that `plot` takes."""
-        return [each.name for each in self.experiment.drawings if each.applies(self.config)]
+        return [
+            drawing.name for drawing in self.experiment.drawings if drawing.applies(self.config)
+        ]
 
     def plot(self, name: str, step: int | None = None, **view: Any) -> "go.Figure":
         """Return a drawing as a Plotly figure, at the last snapshot not beyond `step`, by default

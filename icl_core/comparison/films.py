@@ -42,9 +42,13 @@ def aligned(
     """Return the clock over the snapshots of all runs at `steps`, each counted from the run's
     start; by a milestone also over the place where all have reached it. A run without snapshots
     shows its only state throughout."""
-    own = [[step - start for step in each] for each, start in zip(steps, starts, strict=True)]
+    own = [
+        [step - start for step in run_steps] for run_steps, start in zip(steps, starts, strict=True)
+    ]
     places = sorted(set().union(*own, [0] if milestone or not any(own) else []))
-    snapshots = [tuple(max(0, bisect_right(each, place) - 1) for place in places) for each in own]
+    snapshots = [
+        tuple(max(0, bisect_right(run_steps, place) - 1) for place in places) for run_steps in own
+    ]
     return CommonClock(tuple(places), tuple(snapshots), tuple(starts), milestone)
 
 
@@ -59,9 +63,9 @@ def common_milestones(experiment: Experiment, runs: Sequence[Run]) -> dict[str, 
     to a whole one."""
     reached = [experiment.milestones(run) for run in runs]
     return {
-        name: tuple(round(each[name]) for each in reached)
+        name: tuple(round(milestones[name]) for milestones in reached)
         for name in reached[0]
-        if all(name in each for each in reached)
+        if all(name in milestones for milestones in reached)
     }
 
 
@@ -176,14 +180,14 @@ def other_sizes(runs: Sequence[Run]) -> str:
         }
         for run in runs
     ]
-    common = set.intersection(*(set(each) for each in shapes))
-    different = [name for name in common if len({each[name] for each in shapes}) > 1]
+    common = set.intersection(*(set(shape) for shape in shapes))
+    different = [name for name in common if len({shape[name] for shape in shapes}) > 1]
     causes: list[str] = []
     for field in differing([run.config for run in runs], without=_NO_SIZES):
         knob = knobs_of(type(runs[0].config))[field]
         values = [getattr(run.config, field) for run in runs]
         are_sizes = knob.kind == "slider" and any(
-            all(value in each[name] for value, each in zip(values, shapes, strict=True))
+            all(value in shape[name] for value, shape in zip(values, shapes, strict=True))
             for name in different
         )
         if are_sizes or field in ("d", "N"):
@@ -204,7 +208,9 @@ def stage_drawings(compared: Compared) -> list[Drawing]:
 
 def drawer_curves(compared: Compared) -> list[Drawing]:
     """Return the curves in drawers that all runs have."""
-    return [each for each in _drawings_of(compared) if each.live and each.place != STAGE]
+    return [
+        drawing for drawing in _drawings_of(compared) if drawing.live and drawing.place != STAGE
+    ]
 
 
 def _drawings_of(compared: Compared) -> list[Drawing]:
@@ -235,23 +241,23 @@ def scene(compared: Compared, drawing: Drawing) -> Scene | None:
     figures = [_figures(film) for film in films]
     if not all(figures):
         return None
-    for figure in [figure for each in figures for figure in each]:
+    for figure in [figure for film_figures in figures for figure in film_figures]:
         # all seats of a comparison have one size
         figure.layout["meta"] = {**figure.layout.get("meta", {}), "needs": [0, 0]}
-    if joint_figures.can_overlay([each[-1] for each in figures]):
+    if joint_figures.can_overlay([film_figures[-1] for film_figures in figures]):
         return Scene((_overlaid(compared, drawing, films),))
-    have_maps = any(joint_figures.maps_of(each[-1]) for each in figures)
+    have_maps = any(joint_figures.maps_of(film_figures[-1]) for film_figures in figures)
     if have_maps and compared.curves_only:
         return None
-    joint_figures.share_scales([figure for each in figures for figure in each])
+    joint_figures.share_scales([figure for film_figures in figures for figure in film_figures])
     named = tuple(
         replace(
             film,
-            states=tuple(replace(each, title=f"{name} · {each.title}") for each in film.states),
+            states=tuple(replace(panel, title=f"{name} · {panel.title}") for panel in film.states),
         )
         for film, name in zip(films, compared.names, strict=True)
     )
-    if not all(joint_figures.maps_of(each[-1]) for each in figures):
+    if not all(joint_figures.maps_of(film_figures[-1]) for film_figures in figures):
         return Scene(named)
     return _with_differences(compared, drawing, films, named)
 
@@ -289,7 +295,8 @@ def _together(
     combinations = list(zip(*(film.order for film in films), strict=True))
     different = list(dict.fromkeys(combinations))
     index = {combination: number for number, combination in enumerate(different)}
-    return [make(each) for each in different], tuple(index[each] for each in combinations)
+    joined = [make(combination) for combination in different]
+    return joined, tuple(index[combination] for combination in combinations)
 
 
 def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Film:
@@ -298,12 +305,12 @@ def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Fi
 
     def panel(states: tuple[int, ...]) -> Panel:
         panels = [film.states[state] for film, state in zip(films, states, strict=True)]
-        figures = [each.figure for each in panels if each.figure is not None]
-        titles = zip(compared.names, [each.title for each in panels], strict=True)
+        figures = [panel.figure for panel in panels if panel.figure is not None]
+        titles = zip(compared.names, [panel.title for panel in panels], strict=True)
         title = " · ".join(f"{name}: {own}" for name, own in titles)
         if len(title) > LONGEST_TITLE:
             title = joint_figures.what_is_drawn(figures[0]) or title
-        is_common = len({each.caption for each in panels}) == 1
+        is_common = len({panel.caption for panel in panels}) == 1
         whose = "" if is_common else f"Of {compared.names[0]}: "
         return Panel(
             title,
@@ -329,16 +336,21 @@ def _with_differences(
             return one and other and joint_figures.difference_of(one, other)
 
         pairs.append(_together((first, film), difference))
-    every = [each for differences, _ in pairs for each in differences]
-    if any(each is None for each in every):
+    every = [difference for differences, _ in pairs for difference in differences]
+    if any(difference is None for difference in every):
         title = first.states[-1].title
         note = f"“{title}”: the maps have different rows or columns, so that there is no difference"
         return Scene(named, note=f"{note} to show.")
-    limit = joint_figures.common_limit([each for each in every if each is not None])
+    limit = joint_figures.common_limit(
+        [difference for difference in every if difference is not None]
+    )
     difference_films = tuple(
         Film(
             f"{drawing.name} {place + 2} minus 1",
-            tuple(_difference_panel(compared, each, place + 1, limit) for each in differences),
+            tuple(
+                _difference_panel(compared, difference, place + 1, limit)
+                for difference in differences
+            ),
             order,
         )
         for place, (differences, order) in enumerate(pairs)

@@ -128,14 +128,14 @@ def _recoloured(
 
 def _same(colours: Any, own: str) -> list[str]:
     """Return a run's colour for each coloured point; the ends of the marker's line stay."""
-    return [each if each == INK else own for each in colours]
+    return [INK if point == INK else own for point in colours]
 
 
 def _union(limits: Sequence[Any]) -> dict[str, Any]:
     """Return the range that holds all `limits`; nothing if one figure leaves it to plotly."""
     if not all(limits):
         return {}
-    return {"range": [min(each[0] for each in limits), max(each[1] for each in limits)]}
+    return {"range": [min(pair[0] for pair in limits), max(pair[1] for pair in limits)]}
 
 
 def _marks(figures: Sequence[Figure]) -> dict[str, list[Any]]:
@@ -253,4 +253,4 @@ def difference_of(first: Figure, second: Figure) -> Difference | None:
 
 def common_limit(differences: Sequence[Difference]) -> float:
     """Return the end of the scale that all these differences share: their largest magnitude."""
-    return largest_magnitude(*(cells for each in differences for cells in each.cells))
+    return largest_magnitude(*(cells for difference in differences for cells in difference.cells))

@@ -233,7 +233,12 @@ class Words:
 
     def _values(self, section: Section, settings: Iterable[type | None]) -> dict[str, Any]:
         """Return the values of the fields that a section sets, by name."""
-        knobs = {name: knob for each in settings if each for name, knob in knobs_of(each).items()}
+        knobs = {
+            name: knob
+            for settings_class in settings
+            if settings_class
+            for name, knob in knobs_of(settings_class).items()
+        }
         values = {}
         for text in section.fields.get("set", ()):
             name, equals, value = (part.strip() for part in text.partition("="))

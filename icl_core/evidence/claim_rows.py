@@ -100,7 +100,7 @@ def all_rows(store: Store) -> list[ClaimRow]:
 def deciding(summary: Summary) -> Finding | None:
     """Return the finding at a claim's setting that its verdict is of: of the least favourable ones
     that with the least room; None if there is none."""
-    return min((each for each in summary.here if each.header), key=rank, default=None)
+    return min((finding for finding in summary.here if finding.header), key=rank, default=None)
 
 
 def rank(finding: Finding) -> tuple[int, float]:

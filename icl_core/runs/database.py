@@ -200,9 +200,9 @@ def identity() -> tuple[int, int] | None:
 
 
 def count(name: str) -> int:
-    """Return a counter: see `tables`."""
-    found = look("SELECT number FROM counters WHERE name = ?", name)
-    return found[0][0] if found else 0
+    """Return a counter: see `TABLES`."""
+    numbers = look("SELECT number FROM counters WHERE name = ?", name)
+    return numbers[0][0] if numbers else 0
 
 
 def _read(statement: str, values: tuple) -> list[tuple]:

@@ -93,7 +93,7 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
         "steps": run.snapshot_steps if moves else [],
         "clock": knobs_of(experiment.view)["snapshot"].label if moves else "",
         "ticks": [(step, name) for name, step in experiment.milestones(run).items()],
-        "headlines": [experiment.headline(run, each) for each in views],
+        "headlines": [experiment.headline(run, shown_view) for shown_view in views],
         "at": at,
         "config": figures.CONFIG,
         "panels": panels,

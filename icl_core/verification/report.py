@@ -148,9 +148,9 @@ class _Figures:
 
 def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel:
     """Return the panel called `name` in the view of the run's first preset."""
-    drawing = next(each for each in experiment.drawings if each.name == name)
+    drawing = next(drawing for drawing in experiment.drawings if drawing.name == name)
     presets = {preset.name: preset for preset in experiment.presets}
-    names = [each for each in header.info.get("presets") or () if each in presets]
+    names = [name for name in header.info.get("presets") or () if name in presets]
     view = presets[names[0]].view if names else {}
     return drawing.panel(run, experiment.view(**view))
 

@@ -78,8 +78,9 @@ def _is_same(header: Header, store: Store, tensors: Tensors) -> bool | None:
     if stored is None:
         return None
     few = thinned(tensors, max(len(stored.snapshot_steps), 1))
-    held = {name: few[name] for name in stored.tensors if name in few}
-    return digest(held, new_record(header.experiment, header.config, header.info)) == header.digest
+    thinned_tensors = {name: few[name] for name in stored.tensors if name in few}
+    record = new_record(header.experiment, header.config, header.info)
+    return digest(thinned_tensors, record) == header.digest
 
 
 class _AnewProgress:
