@@ -1,4 +1,4 @@
-"""Run `python -m icl_core`; the commands are in `icl_core.cli`."""
+"""Run `python -m icl_core`; the commands are in `icl_core.command.cli`."""
 
 import sys
 
@@ -6,7 +6,7 @@ from icl_core.command import guard
 
 
 def _main() -> int:
-    from icl_core.cli import main
+    from icl_core.command.cli import main
 
     return main()
 

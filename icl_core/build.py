@@ -13,8 +13,8 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.message import did_you_mean
 from icl_core.contract.run import Tensors, thinned
-from icl_core.contract.suggestion import did_you_mean
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import Finding
 from icl_core.jobs import estimate, queue

@@ -31,8 +31,8 @@ from icl_core.runs import store
 from icl_core.runs.header import Header
 from icl_core.runs.request import Request
 from icl_core.share import stage_page
-from icl_core.share.opened import OpenedRun
-from icl_core.share.opened import open_run as open_run
+from icl_core.share.run_file import OpenedRun
+from icl_core.share.run_file import open_run as open_run
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import Sweep
 
@@ -120,7 +120,7 @@ def compare(a: "LibraryRun", b: "LibraryRun") -> Comparison:
             absent = "not a setting"
             settings[name] = (of_a.get(name, absent), of_b.get(name, absent))
     columns = ["a", "a_error", "b", "b_error"]
-    of_both = [each.metrics[["value", "error"]].astype(float) for each in (a, b)]
+    of_both = [run.metrics[["value", "error"]].astype(float) for run in (a, b)]
     metrics = pd.concat(of_both, axis=1, join="inner").set_axis(columns, axis=1)
     metrics["difference"] = metrics["b"] - metrics["a"]
     metrics["difference_error"] = np.hypot(metrics["a_error"], metrics["b_error"])
@@ -145,7 +145,9 @@ class LibraryRun(OpenedRun):
     @property
     def drawings(self) -> list[str]:
         """The names that `plot` takes."""
-        return [each.name for each in self.experiment.drawings if each.applies(self.config)]
+        return [
+            drawing.name for drawing in self.experiment.drawings if drawing.applies(self.config)
+        ]
 
     def plot(self, name: str, step: int | None = None, **view: Any) -> "go.Figure":
         """Return a drawing as a Plotly figure, at the last snapshot not beyond `step`, by default
@@ -255,9 +257,9 @@ class LibraryRun(OpenedRun):
 
         Raises `BadSetting` for an experiment whose models cannot be exported.
         """
-        from icl_core.share import organism
+        from icl_core.share import export
 
-        return organism.write(self.header.experiment, self.run, Path(folder))
+        return export.write_organism(self.header.experiment, self.run, Path(folder))
 
     def __repr__(self) -> str:
         """Return how the run is made again: its experiment and all settings."""

@@ -17,7 +17,7 @@ from icl_core.contract.document import DocumentKind
 from icl_core.contract.experiment import Experiment, Paper
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.suggestion import nearest
+from icl_core.contract.message import nearest_name
 from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.machine import device
 
@@ -128,8 +128,8 @@ def take_changed_words() -> None:
     if words.read_changed():
         for paper in papers().values():
             paper.take_words()
-        for each in filter(imported, experiment_ids()):
-            experiment(each).take_words()
+        for id in filter(imported, experiment_ids()):
+            experiment(id).take_words()
 
 
 def imported(experiment_id: str) -> bool:
@@ -140,13 +140,13 @@ def imported(experiment_id: str) -> bool:
 def _unknown(experiment_id: str) -> BadSetting:
     """Return the refusal of an experiment that does not exist: it names the one that is most like
     it, or else all."""
-    ids = {each.partition(".")[2]: each for each in experiment_ids()}  # typed without the paper
-    ids |= {each: each for each in experiment_ids()}
+    ids = {id.partition(".")[2]: id for id in experiment_ids()}  # typed without the paper
+    ids |= {id: id for id in experiment_ids()}
     typed = experiment_id
     paper_name, _, name = experiment_id.partition(".")
     if paper_name in papers():  # the paper's name, which is right, makes no experiment likely
         typed = name
-        ids = {each: f"{paper_name}.{each}" for each in papers()[paper_name].experiments}
-    near = ids.get(nearest(typed, ids))
+        ids = {name: f"{paper_name}.{name}" for name in papers()[paper_name].experiments}
+    near = ids.get(nearest_name(typed, ids))
     hint = f" (did you mean {near!r}?)" if near else f"; there are {', '.join(experiment_ids())}"
     return BadSetting(f"there is no experiment {experiment_id!r:.80}{hint}")

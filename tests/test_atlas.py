@@ -9,7 +9,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.experiment import Atlas, Claim, Metric
 from icl_core.evidence import measurements
 from icl_core.jobs import queue, spawn, worker

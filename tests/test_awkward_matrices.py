@@ -17,11 +17,12 @@ from recorder import Recorder
 from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save
 
-from icl_core import cli, figures, registry
+from icl_core import figures, registry
+from icl_core.command import cli
 from icl_core.contract.experiment import CannotDraw, Metric, Panel, Run
-from icl_core.contract.finite import is_finite
+from icl_core.contract.figure import is_finite
 from icl_core.contract.knobs import BadSetting, knobs_of
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.papers.birth.induction import attention_scores, grafted, placeholders
 from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.shared import own_matrices, train

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 from test_own_matrices import given as matrices
 
-from icl_core import build, cli, registry
+from icl_core import build, registry
 from icl_core.cluster import dispatcher
+from icl_core.command import cli
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import terminal

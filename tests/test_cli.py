@@ -14,7 +14,7 @@ from house import EXTRA, ROOT, TOY, house_that_trains, wait_for
 from recorder import Recorder
 
 from icl_core import build, registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.evidence import measurements
 from icl_core.jobs import queue, terminal
 from icl_core.runs.request import Request

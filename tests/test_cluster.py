@@ -24,8 +24,8 @@ from house import EXTRA, ROOT, TOY, house
 from house import wait_for as wait
 
 from icl_core import registry
-from icl_core.cli import main
 from icl_core.cluster import dispatcher, transfer
+from icl_core.command.cli import main
 from icl_core.contract.experiment import Run
 from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
@@ -296,7 +296,7 @@ def test_dask_is_imported_only_where_a_scheduler_is_set():
         "remote_worker",
     }
     modules = (
-        "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, "
+        "icl_core.command.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, "
         "pages.ui.controls.training"
     )
     check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"

@@ -12,11 +12,11 @@ import pytest
 from house import ROOT, TOY, house_that_trains
 
 from icl_core import registry
-from icl_core.cli import main
 from icl_core.command import guard
+from icl_core.command.cli import main
 from icl_core.command.printing import print_json
 from icl_core.contract.experiment import CannotDraw, Panel
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean
 from icl_core.jobs import queue
 from icl_core.machine import device
 from icl_core.runs import store

@@ -9,25 +9,16 @@ import pytest
 from test_links import at, clock_data, opened, titles
 
 from icl_core import registry
-from icl_core.comparison import (
-    chosen_runs,
-    common_clock,
-    films,
-    map_difference,
-    metric_rows,
-    overlaid_curves,
-    setting_rows,
-)
-from icl_core.comparison.common_clock import aligned, thinned
-from icl_core.comparison.films import Compared
+from icl_core.comparison import chosen_runs, films, joint_figures, table_rows
+from icl_core.comparison.films import Compared, aligned, thinned_clock
 from icl_core.contract import knobs
 from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
+from icl_core.contract.statistics import error_of_difference, is_certain
 from icl_core.figures import small_map
 from icl_core.figures.stage_seat import KEY
 from icl_core.runs import store
 from icl_core.runs.header import typed_config
-from icl_core.statistics.difference import error_of_difference, is_certain
 from pages.ui.compare import packed
 from pages.ui.look.style import Theme
 
@@ -40,8 +31,8 @@ def compared(names: str, milestone: str = "") -> Compared:
     experiment = registry.experiment(INDUCTION)
     headers = chosen_runs.read(store.default(), INDUCTION, names).headers
     runs = tuple(run for header in headers if (run := store.default().load(header)))
-    short = setting_rows.short_names([run.config for run in runs])
-    clock = common_clock.clock_of(experiment, runs, milestone)
+    short = table_rows.short_names([run.config for run in runs])
+    clock = films.clock_of(experiment, runs, milestone)
     is_other = bool(films.other_sizes(runs))
     return Compared(experiment, runs, tuple(short), clock, is_other)
 
@@ -69,7 +60,7 @@ def test_by_a_milestone_all_runs_reach_it_at_zero():
 
 def test_the_clock_of_shipped_runs_agrees_with_a_search():
     both = compared("random 1;random 5", "W_K¹ early")
-    steps = common_clock.common_milestones(both.experiment, both.runs)["W_K¹ early"]
+    steps = films.common_milestones(both.experiment, both.runs)["W_K¹ early"]
     assert both.clock.starts == steps and 0 in both.clock.places
     for run, start, shown in zip(both.runs, steps, both.clock.shown, strict=True):
         for place, index in zip(both.clock.places, shown, strict=True):
@@ -80,20 +71,20 @@ def test_the_clock_of_shipped_runs_agrees_with_a_search():
 def test_a_thinned_clock_keeps_both_ends_and_the_milestone():
     steps = list(range(0, 1000, 7))
     clock = aligned([steps, steps], [301, 400], "half")
-    few = thinned(clock, 10)
+    few = thinned_clock(clock, 10)
     assert len(few.places) <= 10 and 0 in few.places
     assert (few.places[0], few.places[-1]) == (clock.places[0], clock.places[-1])
     index = clock.places.index(few.places[4])
     assert [each[4] for each in few.shown] == [each[index] for each in clock.shown]
-    assert thinned(clock, 10**6) == clock
+    assert thinned_clock(clock, 10**6) == clock
 
 
 def test_a_milestone_that_one_run_has_not_reached_is_not_offered():
     both = compared("random 1;random 5")
     reached = [set(both.experiment.milestones(run)) for run in both.runs]
-    names = common_clock.common_milestones(both.experiment, both.runs)
+    names = films.common_milestones(both.experiment, both.runs)
     assert set(names) == reached[0] & reached[1] != reached[0] | reached[1]
-    assert common_clock.clock_of(both.experiment, both.runs, "W_O²").milestone == ""
+    assert films.clock_of(both.experiment, both.runs, "W_O²").milestone == ""
 
 
 # ---- the maps of differences
@@ -106,16 +97,16 @@ def map_of(cells: list[list[float]], rows: list[str]):
 def test_a_difference_is_exact_and_needs_the_same_rows_and_columns():
     first = map_of([[1.0, np.nan], [2.0, -4.0]], ["a", "b"])
     second = map_of([[1.5, 3.0], [-1.0, 4.0]], ["a", "b"])
-    difference = map_difference.difference_of(first, second)
+    difference = joint_figures.difference_of(first, second)
     assert difference is not None
     np.testing.assert_array_equal(difference.cells[0], [[0.5, np.nan], [-3.0, 8.0]])
     assert difference.mean == pytest.approx((0.5 + 3 + 8) / 3)
-    assert map_difference.common_limit([difference]) == 8.0
+    assert joint_figures.common_limit([difference]) == 8.0
     figure = difference.figure(9.0)
     axis = figure.layout["coloraxis"]
     assert (axis["cmin"], axis["cmax"]) == (-9.0, 9.0)
     other = map_of([[1.5, 3.0], [-1.0, 4.0]], ["a", "c"])
-    assert map_difference.difference_of(first, other) is None
+    assert joint_figures.difference_of(first, other) is None
 
 
 def test_a_film_of_differences_subtracts_what_the_clock_shows_on_one_scale():
@@ -169,13 +160,13 @@ def test_runs_of_another_width_show_curves_and_say_why():
 def test_curves_have_a_colour_a_run_and_count_from_the_milestone():
     both = compared("random 1;random 5", "W_K¹ early")
     panels = [drawing("memories").panel(run, both.view).figure for run in both.runs]
-    assert overlaid_curves.can_overlay(panels)
+    assert joint_figures.can_overlay(panels)
     starts = both.clock.starts
-    figure = overlaid_curves.overlaid(panels, both.names, starts, both.clock.milestone)
+    figure = joint_figures.overlaid(panels, both.names, starts, both.clock.milestone)
     lines = [trace for trace in figure.data if trace.get("name", "").endswith(": W_O²")]
     assert [line["name"] for line in lines] == ["K = 1: W_O²", "K = 5: W_O²"]
     colours = [line["line"]["color"] for line in lines]
-    assert colours == [overlaid_curves.run_colour(place) for place in (0, 1)]
+    assert colours == [joint_figures.run_colour(place) for place in (0, 1)]
     assert lines[0]["line"]["dash"] == lines[1]["line"]["dash"]
     own = [trace for trace in figure.data if trace.get("name", "").startswith("K = 1: ")]
     dashes = {trace["line"]["dash"] for trace in own}
@@ -293,10 +284,10 @@ def test_settings_that_differ_come_first_and_name_the_runs():
         for preset in registry.experiment(INDUCTION).presets
         if preset.name in ("random 1", "random 5")
     ]
-    rows = setting_rows.rows(configs)
+    rows = table_rows.setting_rows(configs)
     assert rows[0].texts == ("1", "5") and [row.differs for row in rows].count(True) == 1
-    assert setting_rows.short_names(configs) == ["K = 1", "K = 5"]
-    assert setting_rows.short_names([configs[0], configs[0]]) == ["run 1", "run 2"]
+    assert table_rows.short_names(configs) == ["K = 1", "K = 5"]
+    assert table_rows.short_names([configs[0], configs[0]]) == ["run 1", "run 2"]
 
 
 # ---- metrics
@@ -330,7 +321,7 @@ def test_records_without_a_count_have_a_value_a_seed():
             )
             for each in (0.0, value)
         ]
-        (row,) = metric_rows.rows(headers)
+        (row,) = table_rows.metric_rows(headers)
         (difference,) = row.differences
         return difference is not None and difference.certain
 
@@ -345,7 +336,7 @@ def test_metrics_stand_beside_each_other_with_their_difference():
     headers = chosen_runs.read(store.default(), INDUCTION, "random 1;random 5").headers
     records = [{each["claim"]: each for each in header.info["metrics"]} for header in headers]
     claims = {claim.label: claim.id for claim in registry.experiment(INDUCTION).claims}
-    rows = metric_rows.rows(headers)
+    rows = table_rows.metric_rows(headers)
     assert rows
     for row in rows:
         one, other = (record.get(claims[row.label]) for record in records)
@@ -393,7 +384,7 @@ def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monke
     assert (
         packed.with_fitting_clock("two places", both).clock == stage.clock
     )  # the next visitor's at once
-    thin = replace(both, clock=thinned(both.clock, 5))
+    thin = replace(both, clock=thinned_clock(both.clock, 5))
     more = packed.pack_more("five places", thin, [memories], LIGHT)
     assert more.clock is thin.clock and more.size > 1 and more.left_out == 0
     assert len(json.loads(more.films[0].states)["order"]) == 5
@@ -403,7 +394,7 @@ def test_the_clock_says_what_it_counts():
     app = opened("compare", "experiment=learners.prompt&runs=short;two&step=3")
     assert not app.exception and not app.warning
     assert clock_data(app)["headlines"][at(app)].startswith("Pairs read 3: ")
-    units = {id: common_clock.unit_of(registry.experiment(id)) for id in (INDUCTION, "birth.data")}
+    units = {id: films.unit_of(registry.experiment(id)) for id in (INDUCTION, "birth.data")}
     assert set(units.values()) == {"training step"}
 
 

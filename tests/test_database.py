@@ -20,7 +20,7 @@ from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, table
 from icl_core.jobs.folder import Job
-from icl_core.runs import database, disk, owners, tables
+from icl_core.runs import database, disk, owners
 from icl_core.runs.request import Request
 
 TAKERS = 4
@@ -248,9 +248,9 @@ def test_a_read_only_server_reads_it_and_changes_nothing(monkeypatch):
 
 
 def test_the_tables_change_only_with_their_version():
-    statements = "".join((*tables.TABLES.values(), *tables.TRIGGERS))
+    statements = "".join((*database.TABLES.values(), *database.TRIGGERS))
     digest = hashlib.sha256(statements.encode()).hexdigest()[:12]
-    assert (tables.VERSION, digest) == (2, "2ecad439d5ed")
+    assert (database.VERSION, digest) == (2, "2ecad439d5ed")
 
 
 def test_a_database_of_an_older_version_is_set_aside_with_a_sentence(runs):

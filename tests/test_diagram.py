@@ -7,7 +7,7 @@ from icl_core import registry
 from icl_core.contract.diagram import KINDS, Box, Diagram
 from icl_core.contract.knobs import knobs_of
 from icl_core.figures import small_map
-from icl_core.figures.model_svg import RADIUS, model_svg_text, picture
+from icl_core.figures.svg import RADIUS, model_svg_text, picture
 
 DRAWN = [
     id

@@ -12,7 +12,7 @@ from test_links import opened
 from test_own_matrices import ID, N, T, d, given
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.contract.settings_io import parse
 from icl_core.jobs import queue

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.evidence import measurements
 from icl_core.runs import store
 

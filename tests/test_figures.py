@@ -10,8 +10,8 @@ import pytest
 from icl_core import figures
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, Predictions
-from icl_core.figures.downsample import means
 from icl_core.figures.frames import clock_frames
+from icl_core.figures.heatmaps import block_means
 from icl_core.figures.line_plots import stagger
 from icl_core.figures.style import INK, PAPER, TO_DARK
 
@@ -169,8 +169,8 @@ def test_a_figure_whose_traces_change_cannot_be_moved():
 
 
 def test_coarsening_takes_means_of_what_is_there():
-    assert np.allclose(means(np.arange(9.0).reshape(3, 3), 2), [[2, 3.5], [6.5, 8]])
-    assert np.allclose(means(np.array([[np.inf, 4.0], [np.nan, -np.inf]]), 2), [[1]])
+    assert np.allclose(block_means(np.arange(9.0).reshape(3, 3), 2), [[2, 3.5], [6.5, 8]])
+    assert np.allclose(block_means(np.array([[np.inf, 4.0], [np.nan, -np.inf]]), 2), [[1]])
 
 
 def test_themed_changes_colours_and_keeps_data():

@@ -15,7 +15,7 @@ from icl_core import registry
 from icl_core.contract.claims import CLASSROOM_ONLY, ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.evidence import claim_panels, claim_rows, claims_table, measurements
+from icl_core.evidence import claim_panels, claim_rows, measurements
 from icl_core.evidence.claim_scale import Point, allowed_range, axis_of, scale_html
 from icl_core.evidence.measurements import Finding, Summary
 from icl_core.runs import store
@@ -250,7 +250,7 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
         finding(NOT_RUN, claims()[1], value=None).row(),
         finding("holds", claims()[1], header(), value=0.0, reason="as proved").row(),
     ]
-    head, *lines = claims_table.table(rows).splitlines()
+    head, *lines = measurements.findings_table(rows).splitlines()
     width = max(len(said), len("≤ 0"), len("bound"))
     assert head == (
         f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind  "

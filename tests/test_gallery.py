@@ -10,7 +10,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.stage_seat import BETWEEN, ROW, narrowed, seated
 from icl_core.figures.style import COLOURS, PAPER, SEAT, TO_DARK, axis, layout

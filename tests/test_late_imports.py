@@ -131,7 +131,8 @@ def test_nothing_that_trains_has_a_stand_in_for_torch() -> None:
     """Each use of one costs a microsecond."""
     alone("""
     import sys
-    from icl_core import cli, registry
+    from icl_core import registry
+    from icl_core.command import cli
     from icl_core.cluster import dispatcher
     dispatcher.work = lambda *_: None
     cli.main(["work"])

@@ -9,7 +9,7 @@ from test_store import INFO
 
 from icl_core import registry
 from icl_core.build import FEWER
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.jobs import queue
 from icl_core.runs import store
 from icl_core.runs.file import tensor_sizes

@@ -14,7 +14,7 @@ import pytest
 from house import house_that_trains
 
 import icl_core as icl
-from icl_core import cli
+from icl_core.command import cli
 from icl_core.jobs import terminal
 from icl_core.runs import store
 from icl_core.runs.request import Request

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import save
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable, printable_lines
+from icl_core.contract.message import printable, printable_lines
 from icl_core.evidence import run_table
 from icl_core.figures.character_labels import shown_name
 from icl_core.papers.birth.shared.own_matrices import describe, read

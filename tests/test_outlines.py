@@ -9,8 +9,7 @@ import pytest
 from icl_core import figures
 from icl_core.contract.figure import Figure
 from icl_core.figures import Predictions
-from icl_core.figures.map_grid import Subplot
-from icl_core.figures.outlines import KINDS, outlines
+from icl_core.figures.map_grid import KINDS, Subplot, outlines
 
 COUNTS = (10, 24, 25, 45, 48, 49, 64, 256)
 LETTER = 7.9  # pixels of width of a letter of an axis's label, at most

@@ -12,7 +12,7 @@ from house import house
 from test_links import opened
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.knobs import BadSetting, NotHere, document, knobs_of, settings, slider
 from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
 from icl_core.papers.birth.shared import text_counts

@@ -10,9 +10,9 @@ from cells import shipped
 
 from icl_core import figures, registry
 from icl_core.contract.experiment import Panel
-from icl_core.contract.setting_names import file_stem, setting_line
+from icl_core.contract.settings_io import file_stem, setting_line
 from icl_core.figures import Curve
-from icl_core.figures.downsample import SIDE, every_cell
+from icl_core.figures.heatmaps import MOST_CELLS, every_cell
 from icl_core.figures.panel_tables import csv_bytes, npz_bytes, tables
 
 RANDOM = np.random.default_rng(0)
@@ -43,17 +43,17 @@ def test_a_map_comes_back_with_every_label_and_every_digit():
 
 
 def test_the_files_of_a_large_map_hold_every_cell_and_the_browsers_holds_means():
-    matrix = RANDOM.normal(size=(3 * SIDE, 3 * SIDE))
+    matrix = RANDOM.normal(size=(3 * MOST_CELLS, 3 * MOST_CELLS))
     arguments = (None, None), ("row", "column"), "score", 2
 
     def shapes() -> set[tuple[int, ...]]:
         panel = Panel("", "", figures.small_map(matrix, *arguments))
         return {array.shape for array in tables(panel)[0].arrays.values() if array.ndim == 2}
 
-    assert shapes() == {(SIDE, SIDE)}
+    assert shapes() == {(MOST_CELLS, MOST_CELLS)}
     with every_cell():
         assert shapes() == {matrix.shape}
-    assert shapes() == {(SIDE, SIDE)}
+    assert shapes() == {(MOST_CELLS, MOST_CELLS)}
 
 
 def test_maps_side_by_side_are_an_archive_of_tables_named_by_their_titles():

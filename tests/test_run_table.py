@@ -15,11 +15,11 @@ from icl_core.contract import knobs
 from icl_core.contract.knobs import BadSetting
 from icl_core.evidence import run_table
 from icl_core.evidence.run_table import RunFilter
-from icl_core.figures.sparkline import HEIGHT, WIDTH, sparklines
+from icl_core.figures.svg import HEIGHT, WIDTH, sparklines
 from icl_core.runs import header, store
 from icl_core.runs.file import pack, unpack
 from icl_core.runs.store import Store
-from icl_core.share import given_run
+from icl_core.share import uploaded_run
 from pages.ui.controls import filters
 from pages.ui.runs import run_filters
 
@@ -141,7 +141,7 @@ def given(tmp_path, monkeypatch):
 
 def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(given):
     runs, content = given
-    kept = given_run.keep(content, "walk\u202e.safetensors", runs)
+    kept = uploaded_run.store_upload(content, "walk\u202e.safetensors", runs)
     assert kept.config["seed"] == 2 and kept.info["seconds"] == 1.5
     assert "presets" not in kept.info and "\u202e" not in kept.info["given"]
     numbers = {each["claim"]: each["value"] for each in kept.info["metrics"]}
@@ -150,7 +150,7 @@ def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(given):
     (row,) = [each for each in run_table.all_rows(runs) if each.origin == "given"]
     assert row.differs == "first seed = 2 (preset 0)"
     with pytest.raises(BadSetting, match="is here already, with the same numbers"):
-        given_run.keep(content, "walk", runs)
+        uploaded_run.store_upload(content, "walk", runs)
 
 
 def repacked(content: bytes, tensors=None, **changes) -> bytes:
@@ -217,7 +217,7 @@ def of_a_foreigner(content: bytes) -> bytes:
 def test_a_given_file_that_is_not_such_a_run_says_why_and_is_not_kept(given, spoil, sentence):
     runs, content = given
     with pytest.raises(BadSetting, match=sentence):
-        given_run.keep(spoil(content), "walk", runs)
+        uploaded_run.store_upload(spoil(content), "walk", runs)
     assert [each.config["seed"] for each in runs.headers()] == [1]
     assert run_table.all_rows(runs)[0].origin == "local"
 
@@ -228,7 +228,7 @@ def test_a_run_without_a_twin_must_be_measured_and_drawn(given):
     config = {**unpack(content)[0]["config"], "d": 4}
     wrong = changed(repacked(content, config=config), "final/teacher", np.zeros((1, 3), np.float32))
     with pytest.raises(BadSetting, match=r"cannot be measured and drawn \(ValueError\)"):
-        given_run.keep(wrong, "walk", runs)
+        uploaded_run.store_upload(wrong, "walk", runs)
 
 
 def test_where_a_link_names_settings_they_come_back():

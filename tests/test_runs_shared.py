@@ -8,7 +8,7 @@ from house import TOY, house
 from safetensors.numpy import save
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.runs import shared_tensors
 from icl_core.runs.file import Damaged, read, read_record, unpack
 from icl_core.runs.request import Request

@@ -2,7 +2,7 @@
 
 import pytest
 
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_no_import_runs_in_a_circle():
 
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
-    ("contract", "statistics", "machine"),
+    ("contract", "machine"),
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
@@ -129,7 +129,7 @@ LAYERS = (
     ("cluster", "sweeps", "verification"),
     ("build", "library"),
     ("command",),
-    ("cli", "__main__"),
+    ("__main__",),
 )
 
 

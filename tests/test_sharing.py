@@ -17,7 +17,7 @@ from icl_core.contract import knobs
 from icl_core.evidence import measurements
 from icl_core.runs import store
 from icl_core.runs.file import Damaged
-from icl_core.share.opened import open_run
+from icl_core.share.run_file import open_run
 from pages.ui.controls import sharing
 from pages.ui.link import address, lesson_rules, pending_address, visitors
 

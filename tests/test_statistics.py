@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from icl_core.contract.run import Run
-from icl_core.statistics.crossing import first_crossing
-from icl_core.statistics.median import interval, median_and_error
-from icl_core.statistics.over_seeds import mean_and_error, standard_error
+from icl_core.contract.statistics import (
+    first_crossing,
+    mean_and_error,
+    median_and_error,
+    median_interval,
+    standard_error,
+)
 
 
 def test_the_standard_error_is_that_of_the_sample():
@@ -20,17 +24,17 @@ def test_the_standard_error_is_that_of_the_sample():
 def test_the_medians_interval_is_that_of_the_binomial(count, smallest):
     """Ends by the tables of the sign test; that many fair coins fall below with 2.5 % or less."""
     values = np.random.default_rng(3).permutation(count) + 1.0
-    assert interval(values) == (smallest, count + 1 - smallest)
+    assert median_interval(values) == (smallest, count + 1 - smallest)
     coins = np.random.default_rng(4).binomial(count, 0.5, 100_000)
     assert 2 * np.mean(coins < smallest) <= 0.052 < 2 * np.mean(coins <= smallest)
 
 
 def test_a_median_is_decided_as_its_interval_decides_it():
     values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 20.0])
-    assert interval(values) == (1.0, 20.0)
+    assert median_interval(values) == (1.0, 20.0)
     assert median_and_error(values, 0.0) == (4.0, pytest.approx(3 / 1.96))
     assert median_and_error(values, 9.0) == (4.0, pytest.approx(16 / 1.96))
-    assert interval(values[:5]) is None and median_and_error(values[:5], 0.0) == (3.0, None)
+    assert median_interval(values[:5]) is None and median_and_error(values[:5], 0.0) == (3.0, None)
 
 
 def test_a_single_seed_has_no_standard_error():

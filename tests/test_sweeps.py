@@ -8,7 +8,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.cli import main
+from icl_core.command.cli import main
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import queue, spawn, worker
 from icl_core.machine import device

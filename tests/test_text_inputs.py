@@ -18,16 +18,16 @@ from recorder import Recorder
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.contract.settings_io import parse
 from icl_core.figures.character_labels import (
+    COMBINING_MARKS,
     label_width,
     typed_characters,
     typed_form,
     unisolated,
     visible_characters,
 )
-from icl_core.figures.combining_marks import COMBINING_MARKS
 from icl_core.papers.birth.shared import unicode_tables
 from icl_core.papers.birth.shared.sequence import encode
 from icl_core.papers.birth.shared.task import count_text, make_task

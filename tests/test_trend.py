@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from icl_core.statistics.trend import last_fall, on_plateau, still_falling
+from icl_core.contract.statistics import last_fall, on_plateau, still_falling
 
 
 def curves(slope: float, noise: float, seeds: int, points: int = 200) -> np.ndarray:

@@ -13,8 +13,8 @@ import pytest
 from house import TOY, house
 from recorder import Recorder
 
-from icl_core import cli, registry
-from icl_core.command import guard
+from icl_core import registry
+from icl_core.command import cli, guard
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
@@ -56,7 +56,7 @@ def test_a_run_that_is_trained_anew_agrees_to_the_last_bit(runs, capsys):
     assert outcome["value"] == outcome["value_anew"] and outcome["verdict_anew"] != ""
     assert outcome["error"] == outcome["error_anew"] and outcome["seconds"] > 0
     row = claim_rows.row_of(runs, CLAIM)
-    last = records.last(row)
+    last = records.last_record(row)
     assert last is not None and last.outcome == verify.AGREE
     assert runs.headers() == [header for header in runs.headers() if header.origin == "shipped"]
 
@@ -67,7 +67,7 @@ def test_a_doubled_step_size_is_reported_as_differ(runs, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert said.startswith(f"{CLAIM}: differ; ") and "the digest is another" in said
     row = claim_rows.row_of(runs, CLAIM)
-    assert getattr(records.last(row), "outcome", "") == verify.DIFFER
+    assert getattr(records.last_record(row), "outcome", "") == verify.DIFFER
 
 
 def test_what_takes_too_long_or_has_no_run_is_not_verified(runs, monkeypatch, capsys):
@@ -137,15 +137,15 @@ def test_of_all_claims_those_fit_whose_runs_are_trained_in_time(monkeypatch):
 
 def test_the_last_time_counts_for_the_runs_of_then_only(runs):
     row = claim_rows.row_of(runs, CLAIM)
-    records.keep(row, verify.Outcome(CLAIM, verify.AGREE, ""))
-    records.keep(row, verify.Outcome(CLAIM, verify.NOT_VERIFIED, "too late"))
-    assert getattr(records.last(row), "outcome", "") == verify.AGREE
+    records.store_record(row, verify.Outcome(CLAIM, verify.AGREE, ""))
+    records.store_record(row, verify.Outcome(CLAIM, verify.NOT_VERIFIED, "too late"))
+    assert getattr(records.last_record(row), "outcome", "") == verify.AGREE
     (here,) = row.summary.here
     other = dataclasses.replace(here, header=dataclasses.replace(here.header, digest="f" * 64))
     summary = dataclasses.replace(row.summary, here=(other,))
-    assert records.last(dataclasses.replace(row, summary=summary)) is None
+    assert records.last_record(dataclasses.replace(row, summary=summary)) is None
     (records.cache_folder() / "verified.json").write_text("[1")
-    assert records.last(row) is None
+    assert records.last_record(row) is None
 
 
 def test_one_claim_is_verified_at_a_time_and_only_its_visitor_cancels_it(runs, monkeypatch):

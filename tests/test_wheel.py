@@ -13,7 +13,7 @@ import pytest
 from house import ROOT
 from streamlit.web.cli import main_run
 
-from icl_core import cli
+from icl_core.command import cli
 from icl_core.jobs import spawn, train
 from icl_core.machine import folders
 from pages.ui import launch

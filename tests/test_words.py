@@ -11,9 +11,8 @@ from icl_core.contract import words as module
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import settings, slider
 from icl_core.contract.story import Example
-from icl_core.contract.template import fill, names_in
 from icl_core.contract.words import Words, WordsError
-from icl_core.contract.words_file import read_sections
+from icl_core.contract.words_file import fill, names_in, read_sections
 
 VALUES = {"gain": 0.93219, "tiny": 0.0002517, "layers": 1, "four": 4, "word": "loss", "yes": True}
 

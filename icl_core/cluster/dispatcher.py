@@ -20,7 +20,7 @@ from pathlib import Path
 
 import psutil
 
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.jobs import folder, starts, worker
 from icl_core.jobs.folder import ClusterStatus, hold_lock, jobs_folder
 from icl_core.runs.disk import private_folder

@@ -13,7 +13,7 @@ from distributed import Client, KilledWorker
 
 from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.figures.character_labels import shown_name
 from icl_core.jobs import folder, queue, table
 from icl_core.jobs.folder import ClusterStatus, Job, has_room, hold_lock

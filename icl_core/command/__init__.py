@@ -1,1 +1,1 @@
-"""The commands: each module adds some to the parser of `icl_core.cli` and carries them out."""
+"""The commands: each module adds some to the parser, `cli.py`, and carries them out."""

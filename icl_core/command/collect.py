@@ -58,10 +58,10 @@ def _gallery(options: argparse.Namespace) -> int:
     build.check_writable()
     ids = options.experiment or registry.experiment_ids()
     if options.panels:
-        claim_panels.write(store.default(), [each for each in ids if registry.experiment(each)])
+        claim_panels.write(store.default(), [id for id in ids if registry.experiment(id)])
         return DONE
     problems = gallery.write(ids, anew=True)
-    missing = [each for each in ids if not gallery.can_draw(each)]
-    print_problems([*problems, *(f"{each} has no shipped run to draw" for each in missing)])
+    missing = [id for id in ids if not gallery.can_draw(id)]
+    print_problems([*problems, *(f"{id} has no shipped run to draw" for id in missing)])
     is_named_missing = bool(options.experiment and missing)
     return FAILED if problems or is_named_missing else DONE

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 
 if TYPE_CHECKING:
     from icl_core.evidence.measurements import Finding
@@ -20,13 +20,13 @@ def print_problems(problems: Iterable[str]) -> None:
 
 def print_findings(measured: "Iterable[Finding]", as_json: bool) -> None:
     """Print what runs have measured, as a table or as JSON."""
-    from icl_core.evidence import claims_table
+    from icl_core.evidence import measurements
 
     rows = [finding.row() for finding in measured]
     if as_json:
         print_json(rows)
     else:
-        print(printable_lines(claims_table.table(rows)))
+        print(printable_lines(measurements.findings_table(rows)))
 
 
 def print_json(value: Any) -> None:

@@ -11,7 +11,7 @@ from icl_core.command.experiment_options import (
 )
 from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_json, print_problems
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.machine import device
 from icl_core.runs.request import Request
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icl_core.command.experiment_options import AddCommand, add_json
-from icl_core.command.figure import output_path
+from icl_core.command.files import output_path
 from icl_core.command.guard import DIFFER, DONE, NOT_VERIFIED
 from icl_core.command.printing import print_json
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.jobs.faults import Failed
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _carry_out(rows: "list[ClaimRow]", options: argparse.Namespace) -> "list[Out
     stream = sys.stderr if options.json else sys.stdout
     with tqdm(unit="step", file=sys.stderr, disable=None) as bar:
         for outcome in verify.verify(rows, store.default(), options.under, _shown_on(bar)):
-            records.keep(by_name[outcome.claim], outcome)
+            records.store_record(by_name[outcome.claim], outcome)
             outcomes.append(outcome)
             tqdm.write(printable_lines(line(outcome)), file=stream)
             stream.flush()
@@ -179,7 +179,7 @@ def exit_code(outcomes: "list[Outcome]") -> int:
     """Return the code of a verification: that of the worst outcome."""
     from icl_core.verification import verify
 
-    found = {outcome.outcome for outcome in outcomes}
-    if verify.DIFFER in found:
+    results = {outcome.outcome for outcome in outcomes}
+    if verify.DIFFER in results:
         return DIFFER
-    return NOT_VERIFIED if verify.NOT_VERIFIED in found else DONE
+    return NOT_VERIFIED if verify.NOT_VERIFIED in results else DONE

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from icl_core import registry
-from icl_core.comparison import setting_rows
+from icl_core.comparison import table_rows
 from icl_core.contract import settings_io
-from icl_core.contract.setting_names import setting_line
+from icl_core.contract.settings_io import setting_line
 from icl_core.runs.header import Header, typed_config
 from icl_core.runs.request import Request
 from icl_core.runs.store import Store
@@ -145,13 +145,13 @@ def nearest(store: Store, header: Header) -> list[Neighbour]:
         if other.key == header.key or other.key in neighbours:
             continue
         other_config = typed_config(other)
-        count = len(setting_rows.differing((config, other_config), without=("seeds",)))
+        count = len(table_rows.differing((config, other_config), without=("seeds",)))
         order = (
             count,
             _ORIGINS.index(other.origin),
             settings_io.distance(settings, header.config, other.config),
         )
-        differs = setting_rows.instead_of(other_config, config)
+        differs = table_rows.instead_of(other_config, config)
         neighbours[other.key] = order, Neighbour(other, count, differs)
     ordered = sorted(neighbours.values(), key=lambda each: each[0])
     return [neighbour for _, neighbour in ordered]

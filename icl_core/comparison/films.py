@@ -1,18 +1,104 @@
-"""The panels of a stage for several runs: each run's film, the film of its difference from the
-first one, or one film of all their curves."""
+"""Several runs under one clock, and the panels of a stage for them: each run's film, the film of
+its difference from the first one, or one film of all their curves.
 
+The clock goes by training step, or what else the experiment's clock counts, or by the steps since
+a milestone.
+"""
+
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from icl_core.comparison import map_difference, overlaid_curves
-from icl_core.comparison.common_clock import CommonClock
-from icl_core.comparison.map_difference import Difference
-from icl_core.comparison.setting_rows import differing
+from icl_core.comparison import joint_figures
+from icl_core.comparison.joint_figures import Difference
+from icl_core.comparison.table_rows import differing
 from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.figure import Figure
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
+
+
+@dataclass(frozen=True)
+class CommonClock:
+    """The places of a clock, and the snapshot that each run shows at each place.
+
+    places     training steps or, by a milestone, steps since it; ascending
+    shown      for each run the index of its snapshot at each place: its latest one not beyond the
+               clock, or its first while the clock is before all of them
+    starts     for each run the training step at the clock's zero
+    milestone  the name of what each run has reached there; empty by training step
+    """
+
+    places: tuple[int, ...]
+    shown: tuple[tuple[int, ...], ...]
+    starts: tuple[int, ...]
+    milestone: str = ""
+
+
+def aligned(
+    steps: Sequence[Sequence[int]], starts: Sequence[int], milestone: str = ""
+) -> CommonClock:
+    """Return the clock over the snapshots of all runs at `steps`, each counted from the run's
+    start; by a milestone also over the place where all have reached it. A run without snapshots
+    shows its only state throughout."""
+    own = [
+        [step - start for step in run_steps] for run_steps, start in zip(steps, starts, strict=True)
+    ]
+    places = sorted(set().union(*own, [0] if milestone or not any(own) else []))
+    snapshots = [
+        tuple(max(0, bisect_right(run_steps, place) - 1) for place in places) for run_steps in own
+    ]
+    return CommonClock(tuple(places), tuple(snapshots), tuple(starts), milestone)
+
+
+def unit_of(experiment: Experiment) -> str:
+    """Return what an experiment's clock counts, such as "training step" or "pairs read"."""
+    snapshot = knobs_of(experiment.view).get("snapshot")
+    return snapshot.label if snapshot else "training step"
+
+
+def common_milestones(experiment: Experiment, runs: Sequence[Run]) -> dict[str, tuple[int, ...]]:
+    """Return the milestones that all runs have reached: for each name the step of each run, rounded
+    to a whole one."""
+    reached = [experiment.milestones(run) for run in runs]
+    return {
+        name: tuple(round(milestones[name]) for milestones in reached)
+        for name in reached[0]
+        if all(name in milestones for milestones in reached)
+    }
+
+
+def clock_of(experiment: Experiment, runs: Sequence[Run], milestone: str = "") -> CommonClock:
+    """Return the clock of runs by a milestone of theirs; by training step if one of them has not
+    reached it, or if there is none of that name."""
+    has_clock = "snapshot" in knobs_of(experiment.view)
+    steps = [run.snapshot_steps if has_clock else [] for run in runs]
+    starts = common_milestones(experiment, runs).get(milestone)
+    if starts is None:
+        return aligned(steps, [0] * len(runs))
+    return aligned(steps, starts, milestone)
+
+
+def thinned_clock(clock: CommonClock, count: int) -> CommonClock:
+    """Return the clock with at most `count` of its places, two at least: evenly many, the first and
+    the last, and where a run is at its milestone the place nearest to it."""
+    last = len(clock.places) - 1
+    count = max(2, count)
+    if last < count:
+        return clock
+    remaining = {round(index * last / (count - 1)) for index in range(count)}
+    if clock.milestone:
+        zero = min(range(last + 1), key=lambda index: abs(clock.places[index]))
+        nearest = min(remaining - {0, last} or remaining, key=lambda index: abs(index - zero))
+        remaining = remaining - {nearest} | {zero, 0, last}
+    indices = sorted(remaining)
+    return replace(
+        clock,
+        places=tuple(clock.places[index] for index in indices),
+        shown=tuple(tuple(shown[index] for index in indices) for shown in clock.shown),
+    )
+
 
 _NO_SIZES = ("seed", "seeds", "steps")
 LONGEST_TITLE = 64  # characters of a title that joins the runs' titles
@@ -94,14 +180,14 @@ def other_sizes(runs: Sequence[Run]) -> str:
         }
         for run in runs
     ]
-    common = set.intersection(*(set(each) for each in shapes))
-    different = [name for name in common if len({each[name] for each in shapes}) > 1]
+    common = set.intersection(*(set(shape) for shape in shapes))
+    different = [name for name in common if len({shape[name] for shape in shapes}) > 1]
     causes: list[str] = []
     for field in differing([run.config for run in runs], without=_NO_SIZES):
         knob = knobs_of(type(runs[0].config))[field]
         values = [getattr(run.config, field) for run in runs]
         are_sizes = knob.kind == "slider" and any(
-            all(value in each[name] for value, each in zip(values, shapes, strict=True))
+            all(value in shape[name] for value, shape in zip(values, shapes, strict=True))
             for name in different
         )
         if are_sizes or field in ("d", "N"):
@@ -122,7 +208,9 @@ def stage_drawings(compared: Compared) -> list[Drawing]:
 
 def drawer_curves(compared: Compared) -> list[Drawing]:
     """Return the curves in drawers that all runs have."""
-    return [each for each in _drawings_of(compared) if each.live and each.place != STAGE]
+    return [
+        drawing for drawing in _drawings_of(compared) if drawing.live and drawing.place != STAGE
+    ]
 
 
 def _drawings_of(compared: Compared) -> list[Drawing]:
@@ -153,23 +241,23 @@ def scene(compared: Compared, drawing: Drawing) -> Scene | None:
     figures = [_figures(film) for film in films]
     if not all(figures):
         return None
-    for figure in [figure for each in figures for figure in each]:
+    for figure in [figure for film_figures in figures for figure in film_figures]:
         # all seats of a comparison have one size
         figure.layout["meta"] = {**figure.layout.get("meta", {}), "needs": [0, 0]}
-    if overlaid_curves.can_overlay([each[-1] for each in figures]):
+    if joint_figures.can_overlay([film_figures[-1] for film_figures in figures]):
         return Scene((_overlaid(compared, drawing, films),))
-    have_maps = any(map_difference.maps_of(each[-1]) for each in figures)
+    have_maps = any(joint_figures.maps_of(film_figures[-1]) for film_figures in figures)
     if have_maps and compared.curves_only:
         return None
-    map_difference.share_scales([figure for each in figures for figure in each])
+    joint_figures.share_scales([figure for film_figures in figures for figure in film_figures])
     named = tuple(
         replace(
             film,
-            states=tuple(replace(each, title=f"{name} · {each.title}") for each in film.states),
+            states=tuple(replace(panel, title=f"{name} · {panel.title}") for panel in film.states),
         )
         for film, name in zip(films, compared.names, strict=True)
     )
-    if not all(map_difference.maps_of(each[-1]) for each in figures):
+    if not all(joint_figures.maps_of(film_figures[-1]) for film_figures in figures):
         return Scene(named)
     return _with_differences(compared, drawing, films, named)
 
@@ -207,7 +295,8 @@ def _together(
     combinations = list(zip(*(film.order for film in films), strict=True))
     different = list(dict.fromkeys(combinations))
     index = {combination: number for number, combination in enumerate(different)}
-    return [make(each) for each in different], tuple(index[each] for each in combinations)
+    joined = [make(combination) for combination in different]
+    return joined, tuple(index[combination] for combination in combinations)
 
 
 def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Film:
@@ -216,18 +305,18 @@ def _overlaid(compared: Compared, drawing: Drawing, films: Sequence[Film]) -> Fi
 
     def panel(states: tuple[int, ...]) -> Panel:
         panels = [film.states[state] for film, state in zip(films, states, strict=True)]
-        figures = [each.figure for each in panels if each.figure is not None]
-        titles = zip(compared.names, [each.title for each in panels], strict=True)
+        figures = [panel.figure for panel in panels if panel.figure is not None]
+        titles = zip(compared.names, [panel.title for panel in panels], strict=True)
         title = " · ".join(f"{name}: {own}" for name, own in titles)
         if len(title) > LONGEST_TITLE:
-            title = overlaid_curves.what_is_drawn(figures[0]) or title
-        is_common = len({each.caption for each in panels}) == 1
+            title = joint_figures.what_is_drawn(figures[0]) or title
+        is_common = len({panel.caption for panel in panels}) == 1
         whose = "" if is_common else f"Of {compared.names[0]}: "
         return Panel(
             title,
             "One colour a run; where a run has several curves, one line style each. "
             f"{whose}{panels[0].caption}",
-            overlaid_curves.overlaid(figures, compared.names, clock.starts, clock.milestone),
+            joint_figures.overlaid(figures, compared.names, clock.starts, clock.milestone),
         )
 
     states, order = _together(films, panel)
@@ -244,19 +333,24 @@ def _with_differences(
 
         def difference(states: tuple[int, ...], film: Film = film) -> Difference | None:
             one, other = first.states[states[0]].figure, film.states[states[1]].figure
-            return one and other and map_difference.difference_of(one, other)
+            return one and other and joint_figures.difference_of(one, other)
 
         pairs.append(_together((first, film), difference))
-    every = [each for differences, _ in pairs for each in differences]
-    if any(each is None for each in every):
+    every = [difference for differences, _ in pairs for difference in differences]
+    if any(difference is None for difference in every):
         title = first.states[-1].title
         note = f"“{title}”: the maps have different rows or columns, so that there is no difference"
         return Scene(named, note=f"{note} to show.")
-    limit = map_difference.common_limit([each for each in every if each is not None])
+    limit = joint_figures.common_limit(
+        [difference for difference in every if difference is not None]
+    )
     difference_films = tuple(
         Film(
             f"{drawing.name} {place + 2} minus 1",
-            tuple(_difference_panel(compared, each, place + 1, limit) for each in differences),
+            tuple(
+                _difference_panel(compared, difference, place + 1, limit)
+                for difference in differences
+            ),
             order,
         )
         for place, (differences, order) in enumerate(pairs)

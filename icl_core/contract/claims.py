@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.knobs import Knob, knobs_of
-from icl_core.statistics.over_seeds import certain_from, mean_and_error
+from icl_core.contract.statistics import certain_from, mean_and_error
 
 # The verdicts by the kind of claim: if the measured value is as claimed, and if it is not.
 VERDICTS = {

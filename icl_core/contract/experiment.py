@@ -16,18 +16,17 @@ from typing import Any
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
-from icl_core.contract.finite import check_texts, finite_headline
+from icl_core.contract.figure import Panel, check_texts, finite_headline
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.organism import ModelExport
-from icl_core.contract.panel import Panel
 from icl_core.contract.paper_words import PaperWords
 from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
-from icl_core.contract.visitor import Replacements, Typed
+from icl_core.contract.visitor import Replacements, TextInput
 from icl_core.contract.words import Words
 
 STAGE = "stage"
@@ -254,7 +253,7 @@ class Experiment:
     atlas: Atlas | None = None
     picture: tuple[str, ...] = ()
     preview: Callable[[Any, Tensors], Tensors] = lambda config, tensors: {}
-    typed: Typed | None = None
+    typed: TextInput | None = None
     replaced: Replacements | None = None
     export: ModelExport | None = None
 

@@ -1,19 +1,41 @@
-"""Figures as plain dictionaries that plotly.js reads.
+"""Figures as plain dictionaries that plotly.js reads, and panels: a figure or table with its text.
 
 Plotly's own objects check and copy every property, which took nine tenths of the time of a drawing.
 These have the same methods and do neither; a test has plotly check every figure of every
 experiment.
+
+Every number that a page or a command prints is finite, or a sentence stands in its place. A metric
+that is not finite counts as not measured (`evidence.measurements`), figures leave out such points,
+and `number_text` and tables write a dash for NaN. Checked here is whatever else writes a number
+into a headline or into the texts of a panel: its title, caption and note, its figure's annotations,
+ticks and other texts of the layout, and the cells of its table. The tables of a panel's numbers,
+for reading and files, hold them as they were measured.
 """
 
 import base64
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
+
+from icl_core.contract.message import sentence
+from icl_core.contract.run import CannotDraw, Run
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+Headline = Callable[[Run, Any], str]
+
+_NOT_FINITE = re.compile(r"(?<![\w.])(nan|inf)(?![^\W\d_])")  # as Python writes: "nan%", "-inf"
+_NO_NUMBER = (
+    "not every number here is finite: something in the model is too large, too small or too much "
+    "alike to measure this"
+)
 
 
 class Trace(dict[str, Any]):
@@ -166,3 +188,57 @@ def _narrow(whole: np.ndarray) -> np.ndarray:
         if limits.min <= whole.min() and whole.max() <= limits.max:
             return whole.astype(dtype)
     return whole.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure or a table with its text.
+
+    title    states the finding
+    caption  says what to look at
+    figure   the figure, if it is one
+    table    the table, if it is one
+    data     the numbers behind the figure, for reading and export
+    note     a line under the figure
+    """
+
+    title: str
+    caption: str
+    figure: Figure | None = None
+    table: pd.DataFrame | None = None
+    data: pd.DataFrame | None = None
+    note: str = ""
+
+    @property
+    def texts(self) -> list[str]:
+        """Its texts, those of its figure's layout, and the cells of its table. A number in a cell
+        is a text only if it is infinite: NaN is written as a dash."""
+        layout = {} if self.figure is None else self.figure.layout
+        cells = [] if self.table is None else self.table.to_numpy().flat
+        cell_texts = [str(cell) for cell in cells if isinstance(cell, str) or _is_infinite(cell)]
+        return [self.title, self.caption, self.note, *texts_within(layout), *cell_texts]
+
+
+def _is_infinite(cell: Any) -> bool:
+    return isinstance(cell, (float, np.floating)) and bool(np.isinf(cell))
+
+
+def is_finite(text: str) -> bool:
+    """Return whether no number in a text is NaN or infinite."""
+    return _NOT_FINITE.search(text) is None
+
+
+def check_texts(texts: Iterable[str]) -> None:
+    """Raise `CannotDraw` if a number in the texts of a panel is not finite."""
+    if not all(map(is_finite, texts)):
+        raise CannotDraw(_NO_NUMBER)
+
+
+def finite_headline(headline: Headline) -> Headline:
+    """Return a headline that says so where a number of it is not finite."""
+
+    def checked(run: Run, view: Any) -> str:
+        text = headline(run, view)
+        return text if is_finite(text) else sentence(_NO_NUMBER)
+
+    return checked

@@ -21,7 +21,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean
 
 T = TypeVar("T", bound=type)
 DIGEST = re.compile(r"[0-9a-f]{16}")  # names a visitor's document, which is stored under it

@@ -29,6 +29,13 @@ def number_text(value: float, places: int = 3) -> str:
     return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def percent(share: float) -> str:
+    """Return a share as a title shows it, with as many digits as it needs: "93%", "0.03%"."""
+    if not math.isfinite(share):
+        return NOT_A_NUMBER
+    return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
+
+
 def power_of_ten(exponent: int) -> str:
     """Return a power of ten as text: 10⁻³."""
     return "10" + str(exponent).translate(_RAISED)

@@ -44,9 +44,8 @@ from typing import Any
 from icl_core.contract.lesson import Exercise, Lesson, Note
 from icl_core.contract.run import Run
 from icl_core.contract.story import Try
-from icl_core.contract.template import fill
 from icl_core.contract.words import Words
-from icl_core.contract.words_file import Section
+from icl_core.contract.words_file import Section, fill
 
 PAPER_KINDS = {
     **dict.fromkeys(("", "found", "bridge", "later", "follow-up", "errata"), ()),
@@ -78,16 +77,16 @@ class PaperWords(Words):
 
     def values(self) -> dict[str, Any]:
         """Return the texts that are fields of `Paper`, by name."""
-        rows = [row for each in self._all("glossary") for row in each.rows[1:]]
-        formulas = ["\n".join(each.source).strip("\n") for each in self._all("mathematics")]
+        rows = [row for section in self._all("glossary") for row in section.rows[1:]]
+        formulas = ["\n".join(section.source).strip("\n") for section in self._all("mathematics")]
         return {
             "title": self.title,
             "introduction": _text(self._all("")),
             "found": _text([self._section("found", "")]),
             "bridge": _text(self._all("bridge")),
             "glossary": tuple(map(tuple, rows)),
-            "errata": tuple(text for each in self._all("errata") for text in each.lists[""]),
-            "mathematics": "".join(f"\n{each}\n" for each in formulas),
+            "errata": tuple(text for section in self._all("errata") for text in section.lists[""]),
+            "mathematics": "".join(f"\n{formula}\n" for formula in formulas),
         }
 
     @property
@@ -155,8 +154,8 @@ class LessonWords(Words):
         return {
             "title": self.title,
             "able": tuple(self._section("able", "").lists[""]),
-            "exercises": tuple(self._exercise(each) for each in self._all("exercise")),
-            "notes": tuple(self._note(each, working) for each in self._all("note")),
+            "exercises": tuple(self._exercise(section) for section in self._all("exercise")),
+            "notes": tuple(self._note(section, working) for section in self._all("note")),
         }
 
     def _exercise(self, section: Section) -> Exercise:

@@ -1,5 +1,9 @@
-"""Settings as texts and in files: the texts of an address or a command line, lists of numbers that
-a visitor types, the fields that a file stores, and the difference between two settings."""
+"""Settings as texts and in files.
+
+The texts of an address or a command line, lists of numbers that a visitor types, the fields that
+a file stores, the difference between two settings, and a setting in few words, for the line under
+a picture and the name of a file.
+"""
 
 import math
 import re
@@ -7,12 +11,14 @@ from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.knobs import BadSetting, Knob, knobs_of, main_knobs, values
+from icl_core.contract.message import did_you_mean
 
 # Another seed shows the same thing again: such a run is nearer than one with any other difference.
 _SEED_WEIGHT = 0.01
 _BETWEEN = " \t,;"  # what may stand between the values of a line of settings
+LONGEST_STEM = 110  # characters of a file's name without its ending
+_NOT_IN_A_NAME = re.compile(r"[^\w.+-]+")
 
 
 def to_stored(instance: Any) -> dict[str, Any]:
@@ -232,3 +238,49 @@ def shares(name: str, text: str, count: int) -> list[float]:
     if not math.isclose(sum(fractions), 1.0, abs_tol=1e-6):
         raise BadSetting(f"{name} must sum to 1, got {sum(fractions):g}")
     return fractions
+
+
+def named_fields(config: Any, base: Any) -> list[str]:
+    """Return the fields that name a setting: the main ones of its class (MAIN), then the others in
+    which `config` differs from the preset's config `base`. Fields that do not matter are left
+    out."""
+    fields = knobs_of(type(config))
+    differing = [name for name in fields if getattr(config, name) != getattr(base, name)]
+    names = dict.fromkeys([*main_knobs(type(config)), *differing])
+    return [
+        name
+        for name in names
+        if not fields[name].shown_if or getattr(config, fields[name].shown_if)
+    ]
+
+
+def setting_line(config: Any, base: Any) -> str:
+    """Return the setting as a line: "d = 64, K = 5, triggers = random"."""
+    fields = knobs_of(type(config))
+    parts = []
+    for name in named_fields(config, base):
+        knob = fields[name]
+        value = getattr(config, name)
+        label = knob.options.get(value, "") if knob.kind == "choice" else knob.said(value)
+        parts.append(f"{knob.symbol} = {label or value}")
+    return ", ".join(parts)
+
+
+def file_stem(
+    experiment_id: str, config: Any, base: Any, drawing: str = "", step: int | None = None
+) -> str:
+    """Return the name of a file without its ending: "birth-induction-w_k2-step300-d64-K5".
+
+    drawing  the name of the drawing that the file holds
+    step     the training step that it shows
+    """
+    parts = [experiment_id.replace(".", "-"), drawing]
+    if step is not None:
+        parts.append(f"step{step}")
+    parts += [f"{name}{getattr(config, name)}" for name in named_fields(config, base)]
+    return "-".join(file_part(part) for part in parts if part)[:LONGEST_STEM]
+
+
+def file_part(text: str) -> str:
+    """Return a text as a part of a file's name: letters, digits and "_", ".", "+", "-"."""
+    return _NOT_IN_A_NAME.sub("_", text).strip("_.") or "_"

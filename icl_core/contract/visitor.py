@@ -12,7 +12,7 @@ IN_PLACE = {"constructed": "its construction", "initial": "its initial value", "
 
 
 @dataclass(frozen=True)
-class Typed:
+class TextInput:
     """A text that the visitor types above the stage, which shows what the model makes of it.
 
     field    the view's text field
@@ -28,7 +28,7 @@ class Typed:
 
 
 @dataclass(frozen=True)
-class Replaced:
+class ReplacedPart:
     """A part of the model in whose place the view puts something else.
 
     part   its name for visitors: "W_O²"
@@ -51,10 +51,10 @@ class Replacements:
     """
 
     fields: tuple[str, ...]
-    parts: Callable[[Any, Any], Sequence[Replaced]]
+    parts: Callable[[Any, Any], Sequence[ReplacedPart]]
 
 
-def in_words(parts: Sequence[Replaced]) -> str:
+def in_words(parts: Sequence[ReplacedPart]) -> str:
     """Return what is replaced, and by what: "W_K¹ and W_O² replaced by zero"."""
     groups: dict[str, list[str]] = {}
     for replaced in parts:

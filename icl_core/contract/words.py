@@ -37,9 +37,8 @@ from typing import Any
 
 import pandas as pd
 
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, Panel
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.panel import Panel
 from icl_core.contract.run import Run
 from icl_core.contract.story import (
     FIRST,
@@ -53,8 +52,7 @@ from icl_core.contract.story import (
     Try,
     When,
 )
-from icl_core.contract.template import fill, names_in
-from icl_core.contract.words_file import Section, WordsError, read_sections
+from icl_core.contract.words_file import Section, WordsError, fill, names_in, read_sections
 
 Reading = Callable[[Run, Any], Any]  # takes a run and a view
 
@@ -235,7 +233,12 @@ class Words:
 
     def _values(self, section: Section, settings: Iterable[type | None]) -> dict[str, Any]:
         """Return the values of the fields that a section sets, by name."""
-        knobs = {name: knob for each in settings if each for name, knob in knobs_of(each).items()}
+        knobs = {
+            name: knob
+            for settings_class in settings
+            if settings_class
+            for name, knob in knobs_of(settings_class).items()
+        }
         values = {}
         for text in section.fields.get("set", ()):
             name, equals, value = (part.strip() for part in text.partition("="))

@@ -1,4 +1,5 @@
-"""Read a `words.md`: the texts of an experiment or of a paper, as sections of Markdown.
+"""Read a `words.md`, the texts of an experiment or of a paper as sections of Markdown, and fill in
+its numbers.
 
     # The title
 
@@ -15,14 +16,33 @@ A heading of two signs says what follows: a kind, such as "panel", and a name. T
 a paragraph are joined. A line that begins with the name of a field and a colon, such as "marks:",
 is a field, together with the lines after it up to an empty line or the next field; a field may be
 followed by a list. A line that begins with a bar belongs to a table. `words.Words` says which kinds
-and fields there are, and what stands in braces.
+and fields there are.
+
+The numbers of a text stand in braces. What stands after the colon says how a value is written:
+
+    {x}              a text as it is, a whole number as it is, any other number with 3 places
+    {x:2}            with 2 places, a minus sign, and a power of ten if it is very large
+    {x:~3}           with 3 significant digits, and a power of ten if it is very small or large
+    {x:%}            a share in percent, with as many digits as it needs: 93%, 0.03%
+    {x:.0%} {x:,}    any other format of Python's
+    {x:?yes|no}      one of two texts, by whether x is true
+    {x:@a|b|c}       one of several texts, by the number x, counted from 0
+    {x:#layer|layers}   singular or plural: the first text where x is 1
+
+The texts of the last three may have numbers in braces themselves. {{ and }} are braces.
 """
 
+import numbers
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from string import Formatter
+from typing import Any
 
+from icl_core.contract.number_text import number_text, percent, significant
+
+Lookup = Callable[[str], Any]  # takes a name and returns its value
 _FIELD = re.compile(r"([a-z]+):(?:\s+(.*))?$")
 _RULE = re.compile(r"\|(\s*:?-+:?\s*\|)+$")  # between the head of a table and its rows
 
@@ -117,3 +137,58 @@ def _read_source(section: Section, fields: tuple[str, ...]) -> None:
         else:
             section.paragraphs.append(text)
             current = section.paragraphs
+
+
+_CHOICES = "?@#"  # what begins a form that holds texts
+_parse_template = Formatter().parse
+
+
+def names_in(template: str) -> Iterator[str]:
+    """Yield every name that stands in braces; `ValueError` if a brace has no other."""
+    for _, name, form, _ in _parse_template(template):
+        if name is not None:
+            yield name
+            if form and form[0] in _CHOICES:
+                yield from names_in(form[1:])
+
+
+def fill(template: str, lookup: Lookup) -> str:
+    """Return the text with the value of every name. A name is looked up only where its text is
+    chosen."""
+    parts: list[str] = []
+    for text, name, form, _ in _parse_template(template):
+        parts.append(text)
+        if name is not None:
+            parts.append(_value_text(lookup(name), form or "", lookup))
+    return "".join(parts)
+
+
+def _value_text(value: Any, form: str, lookup: Lookup) -> str:
+    """Return a value in the given form."""
+    if form[:1] in _CHOICES and form:
+        index = {"?": int(not value), "#": int(value != 1)}.get(form[0])
+        texts = list(_alternatives(form[1:]))
+        return fill(texts[int(value) if index is None else index], lookup)
+    if form == "%":
+        return percent(value)
+    if form.startswith("~"):
+        return significant(float(value), int(form[1:]))
+    if form.isdigit():
+        return number_text(float(value), int(form))
+    if form:
+        return format(value, form)
+    if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral):
+        return number_text(float(value))
+    return str(value)
+
+
+def _alternatives(form: str) -> Iterator[str]:
+    """Yield the texts between the bars of a choice, but for bars within braces."""
+    depth = 0
+    start = 0
+    for index, character in enumerate(form):
+        depth += {"{": 1, "}": -1}.get(character, 0)
+        if character == "|" and not depth:
+            yield form[start:index]
+            start = index + 1
+    yield form[start:]

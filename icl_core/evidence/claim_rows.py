@@ -9,7 +9,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.claims import Claim
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import Finding, Summary, verdict_rank
 from icl_core.runs.atlas import ORIGIN as ATLAS
@@ -100,7 +100,7 @@ def all_rows(store: Store) -> list[ClaimRow]:
 def deciding(summary: Summary) -> Finding | None:
     """Return the finding at a claim's setting that its verdict is of: of the least favourable ones
     that with the least room; None if there is none."""
-    return min((each for each in summary.here if each.header), key=rank, default=None)
+    return min((finding for finding in summary.here if finding.header), key=rank, default=None)
 
 
 def rank(finding: Finding) -> tuple[int, float]:

@@ -1,7 +1,7 @@
 """Findings: what runs have measured for the claims, and the verdicts.
 
 A run's file holds records: an id, a value and a verdict for each claim. The words of a claim stand
-in its experiment alone.
+in its experiment alone. `python -m icl_core claims` prints findings as a table in plain text.
 """
 
 import math
@@ -30,6 +30,9 @@ SUCCEEDED = tuple(succeeded for succeeded, _ in VERDICTS.values())
 
 # The least favourable first: a claim has the worst verdict of the runs at its setting.
 RANK = (*FAILED, NOT_DECIDED, *SUCCEEDED, CLASSROOM_ONLY)
+
+_TABLE_COLUMNS = ("experiment", "preset", "claim", "value", "bound", "verdict", "kind")
+_TABLE_REMARKS = "source; setting; quote; why"
 
 
 @dataclass(frozen=True)
@@ -288,3 +291,39 @@ def verdict_rank(verdict: str) -> int:
 
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+def findings_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rows (`Finding.row`) in aligned columns, remarks at the end of each line."""
+    lines: list[tuple[tuple[str, ...], str]] = [(_TABLE_COLUMNS, _TABLE_REMARKS)]
+    for row in rows:
+        value = "not run" if row["value"] is None else f"{row['value']:.4g}"
+        cells = (
+            row["experiment"],
+            row["preset"] or row["run"][:6],
+            row["label"],
+            value,
+            bound_text(row),
+            row["verdict"],
+            row["kind"],
+        )
+        quote = f"“{row['quote']}”" if row["quote"] else ""
+        remarks = filter(None, (row["source"], row["setting"], quote, row["reason"]))
+        lines.append((cells, "; ".join(remarks)))
+    widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in lines), strict=True)]
+    text = []
+    for cells, remarks in lines:
+        padded = [f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)]
+        text.append("  ".join([*padded, remarks]))
+    return "\n".join(text)
+
+
+def bound_text(row: Mapping[str, Any]) -> str:
+    """Return what the value should be, and what counts too: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
+    bound = row["bound"]
+    tolerance = row["tolerance"]
+    if row["relation"] == "near":
+        return f"{bound:.4g} ± {tolerance:.2g}"
+    sign, direction = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
+    text = f"{sign} {bound:.4g}"
+    return f"{text} ({bound + direction * tolerance:.4g} counts)" if tolerance else text

@@ -87,7 +87,7 @@ class RunRow:
     def number(self, claim: str = "") -> Measured | None:
         """Return what was measured for a claim, by default the headline: the first claim that the
         experiment declares and the run has measured. None if there is nothing."""
-        named = [each for each in self.numbers if claim in ("", each.claim)]
+        named = [number for number in self.numbers if claim in ("", number.claim)]
         return named[0] if named else None
 
 
@@ -274,7 +274,7 @@ SORTS = ("date", "number", "seconds", "size", "seeds", "experiment")
 
 def ordered(rows: Iterable[RunRow], by: str, falling: bool, claim: str = "") -> list[RunRow]:
     """Return the rows sorted by one of `SORTS`, the largest first if `falling`."""
-    order = {each: index for index, each in enumerate(registry.experiment_ids())}
+    order = {id: index for index, id in enumerate(registry.experiment_ids())}
 
     def value(row: RunRow) -> Any:
         if by == "number":
@@ -285,9 +285,9 @@ def ordered(rows: Iterable[RunRow], by: str, falling: bool, claim: str = "") -> 
         return getattr(row, by)
 
     valued = [(value(row), row) for row in rows]
-    with_value = [each for each in valued if each[0] not in (None, "")]
-    with_value.sort(key=lambda each: each[0], reverse=falling)
-    return [row for _, row in with_value] + [row for found, row in valued if found in (None, "")]
+    with_value = [pair for pair in valued if pair[0] not in (None, "")]
+    with_value.sort(key=lambda pair: pair[0], reverse=falling)
+    return [row for _, row in with_value] + [row for number, row in valued if number in (None, "")]
 
 
 # What the rows can be grouped by beside a setting.
@@ -332,4 +332,4 @@ def header_of(store: Store, origin: str, experiment_id: str, key: str) -> Header
         every = store.every(experiment_id)
     except BadSetting:
         return None
-    return next((each for each in every if (each.origin, each.key) == (origin, key)), None)
+    return next((row for row in every if (row.origin, row.key) == (origin, key)), None)

@@ -13,15 +13,17 @@ from icl_core.figures.map_grid import (
     AXIS,
     BAR,
     TITLE,
+    Box,
     Subplot,
     category_axis,
     frame,
     heat_trace,
+    legend_entries,
     link_map,
+    outlines,
     sequential,
     subplots,
 )
-from icl_core.figures.outlines import Box, legend_entries, outlines
 from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout
 
 WRITTEN = 48  # the longest sequence of which every token is written on the axes

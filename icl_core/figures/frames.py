@@ -1,9 +1,15 @@
-"""Plotly frames: the changes of a figure from snapshot to snapshot, which the browser plays."""
+"""Plotly frames: the changes of a figure from snapshot to snapshot; and the JavaScript and CSS
+(`browser/`) of dashboard, plain page and notebook, which plays them."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from icl_core.contract.experiment import Panel
+
+_BROWSER_FOLDER = Path(__file__).parent / "browser"
+_FILM_SCRIPTS = ("plotly_parts.js", "film.js", "transport.js")
 
 
 def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
@@ -59,3 +65,14 @@ def _selected(properties: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
     """Return the properties with these keys; None for a key that is not there."""
     present = {key: value for key, value in properties.items() if key in keys}
     return present | {key: None for key in sorted(keys) if key not in properties}
+
+
+@cache
+def browser_file(name: str) -> str:
+    """Return the text of a file."""
+    return (_BROWSER_FOLDER / name).read_text(encoding="utf-8")
+
+
+def film_script() -> str:
+    """Return the script of a clock: its bar, its motion, and how it brings a chart to a frame."""
+    return "".join(browser_file(name) for name in _FILM_SCRIPTS)

@@ -14,7 +14,7 @@ import pandas as pd
 
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
-from icl_core.contract.setting_names import file_part
+from icl_core.contract.settings_io import file_part
 from icl_core.figures.character_labels import MARKS, unisolated
 
 DATA, LINES, MAP = "data", "lines", "map"  # names of tables whose figure gives them none

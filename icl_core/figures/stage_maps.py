@@ -16,19 +16,19 @@ from icl_core.figures.attention_maps import (
     tokens_held,
 )
 from icl_core.figures.character_labels import label_width, visible_characters
-from icl_core.figures.downsample import block_means_of, block_of
-from icl_core.figures.heatmaps import cell_numbers
+from icl_core.figures.heatmaps import block_means_of, block_of, cell_numbers
 from icl_core.figures.map_grid import (
     NONE_TO_ALL,
+    Box,
     Subplot,
     distinct_names,
     diverging,
     heat_trace,
     link_map,
     map_axes,
+    outlines,
     row_identities,
 )
-from icl_core.figures.outlines import Box, outlines
 from icl_core.figures.style import (
     COLOURS,
     FAINT,

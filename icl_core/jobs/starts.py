@@ -20,7 +20,7 @@ from typing import Any
 
 import psutil
 
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.jobs import table
 from icl_core.jobs.folder import jobs_folder, read_json
 from icl_core.jobs.table import Environment

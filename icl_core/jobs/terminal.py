@@ -13,7 +13,7 @@ from importlib.util import find_spec
 
 from tqdm import tqdm
 
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.jobs import folder, queue, spawn
 from icl_core.jobs.faults import Failed
 from icl_core.jobs.folder import write_problem

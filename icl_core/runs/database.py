@@ -7,6 +7,9 @@ or a power cut it has happened, or it has not. A connection is opened for each o
 its end, so that no thread and no child process shares one. A file that is damaged is moved to
 `<cache>/aside`, and what can still be read of it goes into a new one. Called by `icl_core.jobs`,
 `owners` and the store.
+
+SQLite keeps the statements of the tables as they are written here, and a database whose statements
+differ counts as damaged: with a change of any of them `VERSION` must rise.
 """
 
 import errno
@@ -24,7 +27,44 @@ from filelock import FileLock
 from icl_core.machine import limits
 from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import file_identity, file_system, private_folder
-from icl_core.runs.tables import KEPT, TABLES, TRIGGERS, VERSION
+
+VERSION = 2
+TABLES = {
+    "jobs": "CREATE TABLE jobs ("
+    "key TEXT PRIMARY KEY, "  # of the run that the job makes
+    "experiment TEXT NOT NULL, "
+    "version INTEGER NOT NULL, "  # of the experiment
+    "config TEXT NOT NULL, "  # the settings as JSON
+    # JSON: the variables that its worker must have, see `jobs.table`
+    "environment TEXT NOT NULL DEFAULT '{}', "
+    "asked INTEGER NOT NULL, "  # nanoseconds since 1970
+    "visitor TEXT NOT NULL, "  # whose turn it takes
+    "turn INTEGER NOT NULL, "
+    "later INTEGER NOT NULL, "  # whether it is queued behind all jobs that are not
+    "status TEXT NOT NULL, "
+    "progress TEXT NOT NULL, "  # what its worker wrote last, as JSON
+    "changed REAL NOT NULL, "  # when that was, seconds since 1970
+    "cancel TEXT NOT NULL)",  # empty, or how it is asked to be cancelled
+    "watchers": "CREATE TABLE watchers ("
+    "key TEXT NOT NULL, "  # of the job
+    "who TEXT NOT NULL, "  # the page or terminal
+    "seen REAL NOT NULL, "  # when it looked last, seconds since 1970
+    "PRIMARY KEY (key, who))",
+    "owners": "CREATE TABLE owners ("
+    "item TEXT NOT NULL, "  # the key of a run or the digest of a document
+    "visitor TEXT NOT NULL, "
+    "added REAL NOT NULL, "  # seconds since 1970
+    "PRIMARY KEY (item, visitor))",
+    # "jobs" counts the changes of the table of that name, "requests" those that workers wait for
+    "counters": "CREATE TABLE counters (name TEXT PRIMARY KEY, number INTEGER NOT NULL)",
+}
+RESCUED = ("jobs", "watchers", "owners")  # whose rows are taken over from a damaged database
+TRIGGERS = tuple(
+    f"CREATE TRIGGER jobs_{change} AFTER {change} ON jobs BEGIN "
+    "UPDATE counters SET number = number + 1 WHERE name = 'jobs'; END"
+    for change in ("insert", "update", "delete")
+)
+
 
 PATIENCE = 30.0  # seconds to wait for another process
 # File systems of other machines: their locks cannot be relied upon.
@@ -58,8 +98,11 @@ def refusal() -> str:
     if sentence := _network_refusal():
         return sentence
     with suppress(OSError, *_FAULTS):
-        if identity() and (version := _version()) > VERSION:
-            return _version_refusal(version)
+        if identity():
+            with closing(_connect()) as connection:
+                version = _version_of(connection)
+            if version > VERSION:
+                return _version_refusal(version)
     return ""
 
 
@@ -157,9 +200,9 @@ def identity() -> tuple[int, int] | None:
 
 
 def count(name: str) -> int:
-    """Return a counter: see `tables`."""
-    found = look("SELECT number FROM counters WHERE name = ?", name)
-    return found[0][0] if found else 0
+    """Return a counter: see `TABLES`."""
+    numbers = look("SELECT number FROM counters WHERE name = ?", name)
+    return numbers[0][0] if numbers else 0
 
 
 def _read(statement: str, values: tuple) -> list[tuple]:
@@ -266,11 +309,6 @@ def _make_durable(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA fullfsync = 1")  # macOS writes through its disk's cache only so
 
 
-def _version() -> int:
-    with closing(_connect()) as connection:
-        return _version_of(connection)
-
-
 def _version_of(connection: sqlite3.Connection) -> int:
     """Return the version of the tables; 0 if there are none yet."""
     return connection.execute("PRAGMA user_version").fetchone()[0]
@@ -306,7 +344,7 @@ def _set_aside() -> None:
     with FileLock(cache_folder() / "queue.lock", timeout=PATIENCE, mode=0o600):
         if _is_sound():  # another process was quicker
             return
-        rescued = {table: _readable_rows(table) for table in KEPT}
+        rescued = {table: _readable_rows(table) for table in RESCUED}
         folder = private_folder(cache_folder() / "aside")
         stamp = time.time_ns()
         # The database last: SQLite would take a journal beside it for that of the next one.

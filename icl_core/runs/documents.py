@@ -14,7 +14,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.document import DocumentKind
 from icl_core.contract.knobs import DIGEST, BadSetting
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.machine import limits
 from icl_core.runs import database, local, owners, store
 from icl_core.runs.disk import files_of, unwritable, write_note, write_whole

@@ -243,4 +243,4 @@ def _sizes_in(entries: Entries) -> TensorSizes:
 
 def _are_counts(value: Any) -> bool:
     """Return whether a value is a list of whole numbers from 0."""
-    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+    return isinstance(value, list) and all(type(size) is int and size >= 0 for size in value)

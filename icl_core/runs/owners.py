@@ -30,8 +30,8 @@ def add(item: str, visitor: str) -> None:
 
 def owners_of(item: str) -> set[str]:
     """Return the visitors who want the item."""
-    found = database.look("SELECT visitor FROM owners WHERE item = ?", _checked(item))
-    return {visitor for (visitor,) in found}
+    rows = database.look("SELECT visitor FROM owners WHERE item = ?", _checked(item))
+    return {visitor for (visitor,) in rows}
 
 
 def is_allowed(item: str, visitor: str | None) -> bool:

@@ -9,8 +9,7 @@ from typing import Any
 from icl_core import figures, registry
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import knobs_of, values
-from icl_core.figures import browser_files
-from icl_core.figures.frames import clock_frames, tag_figure
+from icl_core.figures.frames import browser_file, clock_frames, film_script, tag_figure
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title>
@@ -64,15 +63,14 @@ def in_notebook(page: str) -> str:
 
 def script() -> str:
     """Return the script of a stage with its clock."""
-    return browser_files.film_script() + browser_files.read("stage.js")
+    return film_script() + browser_file("stage.js")
 
 
 def style() -> str:
     """Return the CSS of a stage with its clock. It holds within the stage alone, so that a notebook
     around it keeps its own."""
-    return (
-        f".icl-stage {{ {browser_files.read('transport.css')} }}\n{browser_files.read('stage.css')}"
-    )
+    transport, stage = map(browser_file, ("transport.css", "stage.css"))
+    return f".icl-stage {{ {transport} }}\n{stage}"
 
 
 def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
@@ -95,7 +93,7 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
         "steps": run.snapshot_steps if moves else [],
         "clock": knobs_of(experiment.view)["snapshot"].label if moves else "",
         "ticks": [(step, name) for name, step in experiment.milestones(run).items()],
-        "headlines": [experiment.headline(run, each) for each in views],
+        "headlines": [experiment.headline(run, shown_view) for shown_view in views],
         "at": at,
         "config": figures.CONFIG,
         "panels": panels,

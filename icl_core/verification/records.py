@@ -29,7 +29,7 @@ class Record:
     runs: tuple[str, ...]
 
 
-def keep(row: ClaimRow, outcome: Outcome) -> None:
+def store_record(row: ClaimRow, outcome: Outcome) -> None:
     """Note the outcome of a claim, unless it was not verified: then the last time stays. Raises
     `OSError`; a read-only server notes nothing."""
     if limits.read_only() or outcome.outcome == NOT_VERIFIED:
@@ -43,7 +43,7 @@ def keep(row: ClaimRow, outcome: Outcome) -> None:
         write_whole(path, json.dumps(records).encode())
 
 
-def last(row: ClaimRow) -> Record | None:
+def last_record(row: ClaimRow) -> Record | None:
     """Return the last time that a claim was verified; None if it never was, or other runs than
     then are at its setting now."""
     return all_records([row]).get(row.name)

@@ -12,11 +12,11 @@ from icl_core import registry
 from icl_core.contract.claims import VERDICTS
 from icl_core.contract.experiment import CannotDraw, Experiment, Panel
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.contract.run import Run
 from icl_core.evidence import claim_panels, claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
-from icl_core.evidence.claims_table import bound_text
+from icl_core.evidence.measurements import bound_text
 from icl_core.figures import browser_files
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
@@ -154,9 +154,9 @@ class _Panels:
 
 def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel:
     """Return the panel called `name` in the view of the run's first preset."""
-    drawing = next(each for each in experiment.drawings if each.name == name)
+    drawing = next(drawing for drawing in experiment.drawings if drawing.name == name)
     presets = {preset.name: preset for preset in experiment.presets}
-    names = [each for each in header.info.get("presets") or () if each in presets]
+    names = [name for name in header.info.get("presets") or () if name in presets]
     view = presets[names[0]].view if names else {}
     return drawing.panel(run, experiment.view(**view))
 

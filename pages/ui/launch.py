@@ -23,7 +23,7 @@ def _run() -> int:
     arguments = sys.argv[1:]
     if not arguments or (arguments[0].startswith("-") and arguments[0] not in OPTIONS):
         return _serve(arguments)
-    from icl_core import cli
+    from icl_core.command import cli
 
     return cli.main(arguments, program="icl")
 

@@ -8,11 +8,11 @@ import pytest
 
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, Metric
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import mean_and_error
 from icl_core.papers.birth.induction import EXPERIMENT, claims
 from icl_core.papers.birth.induction.claims import measure
 from icl_core.papers.birth.induction.memory_formation import given_back
 from icl_core.papers.birth.shared.settings import Config
-from icl_core.statistics.over_seeds import mean_and_error
 
 CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}
 FIGURE_3 = Config(

@@ -10,7 +10,7 @@ import torch
 from icl_core import registry
 from icl_core.contract import visitor
 from icl_core.contract.experiment import STAGE
-from icl_core.contract.visitor import Replaced
+from icl_core.contract.visitor import ReplacedPart
 from icl_core.figures.frames import clock_frames
 from icl_core.papers.birth.induction import grafted
 from icl_core.papers.birth.induction.beside_construction import compare
@@ -120,7 +120,7 @@ def test_the_clock_moves_the_replaced_model(run, part):
 def test_what_is_replaced_is_said_with_its_panel_and_only_of_what_the_model_has(run):
     asked = view(graft_W_K1="zero", graft_W_O2="zero", graft_W_F="zero")
     parts = EXPERIMENT.replaced.parts(run.config, asked)
-    assert parts == [Replaced("W_K¹", "zero", "w_k1"), Replaced("W_O²", "zero", "w_o2")]
+    assert parts == [ReplacedPart("W_K¹", "zero", "w_k1"), ReplacedPart("W_O²", "zero", "w_o2")]
     assert visitor.in_words(parts) == "W_K¹ and W_O² replaced by zero"
     one_layer = replace(run.config, layers=1, feed_forward=True)
     assert [each.part for each in EXPERIMENT.replaced.parts(one_layer, asked)] == ["W_O²", "W_F"]

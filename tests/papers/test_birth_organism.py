@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import cli, library
+from icl_core import library
+from icl_core.command import cli
 from icl_core.contract.run import Run
 from icl_core.papers.birth.pretrained.readers import gpt2
 from icl_core.papers.birth.pretrained.readers.config_file import shape_of
@@ -21,7 +22,7 @@ from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.organism import gpt2_tensors, organism
 from icl_core.runs import store
-from icl_core.share.organism import write
+from icl_core.share.export import write_organism
 from tests.recorder import Recorder
 
 PRESET = "figure 11"
@@ -107,7 +108,7 @@ def test_what_cannot_be_exported_is_refused_before_it_is_trained(tmp_path, capsy
 def test_the_experiment_on_language_models_reads_what_is_exported(tmp_path, monkeypatch):
     pytest.importorskip("tokenizers")
     run = shipped()
-    write("birth.transformer", run, tmp_path / "gpt2")
+    write_organism("birth.transformer", run, tmp_path / "gpt2")
     monkeypatch.setenv("ICL_MODELS", str(tmp_path))
     model, tokens = open_model("gpt2")
     characters = run.names("characters")

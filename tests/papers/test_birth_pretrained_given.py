@@ -23,7 +23,7 @@ from house import house  # noqa: E402
 from test_links import opened  # noqa: E402
 
 from icl_core import registry  # noqa: E402
-from icl_core.cli import main  # noqa: E402
+from icl_core.command.cli import main  # noqa: E402
 from icl_core.contract.experiment import Run  # noqa: E402
 from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import claims, model, train
@@ -28,7 +29,6 @@ from icl_core.papers.gdssm.nonlinear.settings import FIGURE_4B, VARIANTS, Config
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from icl_core.runs import store
-from icl_core.statistics import median
 from tests.drawn import checked, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
@@ -377,7 +377,7 @@ def test_many_seeds_begin_with_the_runs_own():
     away = run["many/linear trained"] / run["many/linear"] - 1
     better = measured["sine-trained-better-plain"]
     assert better.value == pytest.approx(np.median(away), rel=1e-5)
-    low, high = median.interval(away)
+    low, high = statistics.median_interval(away)
     end = low if better.value > 0 else high
     assert 1.96 * better.error == pytest.approx(abs(end - better.value), rel=1e-5)
     panel = many_seeds(run, View())

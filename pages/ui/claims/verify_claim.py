@@ -3,7 +3,7 @@
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.machine import limits
 from icl_core.verification import background, records, verify
@@ -28,7 +28,7 @@ def last_words(record: Record) -> str:
 
 def show(row: ClaimRow) -> None:
     """Draw the last outcome of a claim, and the button that verifies it, or why there is none."""
-    record = records.last(row)
+    record = records.last_record(row)
     if record is not None:
         st.markdown(f"Last verified: {escape_markdown(last_words(record))}.")
     if limits.read_only():
@@ -45,7 +45,7 @@ def show(row: ClaimRow) -> None:
 def _offer(row: ClaimRow, shown: Record | None) -> None:
     """Draw the button, or the verification under way."""
     current = background.state()
-    if records.last(row) != shown:
+    if records.last_record(row) != shown:
         st.rerun()  # the page and this dialog say what came out
     if current is None:
         seconds = verify.estimated_seconds(row)

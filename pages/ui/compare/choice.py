@@ -8,7 +8,7 @@ from icl_core import registry
 from icl_core.comparison import chosen_runs
 from icl_core.comparison.chosen_runs import MOST
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.runs import store
 from icl_core.runs.header import Header
 from icl_core.share import gallery

@@ -7,9 +7,8 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core import registry
-from icl_core.comparison import common_clock, films, setting_rows
-from icl_core.comparison.common_clock import CommonClock
-from icl_core.comparison.films import Compared
+from icl_core.comparison import films, table_rows
+from icl_core.comparison.films import CommonClock, Compared
 from icl_core.contract.experiment import Run
 from icl_core.runs.header import Header
 from pages.ui.compare import choice, packed, tables
@@ -67,14 +66,14 @@ def _too_few(headers: Sequence[Header]) -> None:
 def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
     """Draw everything of two or more runs."""
     experiment = registry.experiment(headers[0].experiment)
-    names = setting_rows.short_names([run.config for run in runs])
+    names = table_rows.short_names([run.config for run in runs])
     tables.settings(headers, names)
     why = films.other_sizes(runs)
     if why:
         st.info(escape_markdown(why))
-    milestones = common_clock.common_milestones(experiment, runs)
-    milestone = choice.milestone(milestones, common_clock.unit_of(experiment))
-    clock = common_clock.clock_of(experiment, runs, milestone)
+    milestones = films.common_milestones(experiment, runs)
+    milestone = choice.milestone(milestones, films.unit_of(experiment))
+    clock = films.clock_of(experiment, runs, milestone)
     compared = Compared(experiment, tuple(runs), tuple(names), clock, bool(why))
     _played(compared, " ".join(run.digest for run in runs))
     tables.metrics(headers, names)
@@ -181,7 +180,7 @@ def _on_rest() -> None:
 def _headline(compared: Compared, place: int) -> str:
     """Return which snapshot each run shows at a place of the clock."""
     clock = compared.clock
-    unit = common_clock.unit_of(compared.experiment)
+    unit = films.unit_of(compared.experiment)
     unit_of_run = f"{unit} " if clock.milestone else ""  # else the sentence begins with it
     parts = []
     for name, run, snapshots in zip(compared.names, compared.runs, clock.shown, strict=True):

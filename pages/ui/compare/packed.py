@@ -9,8 +9,7 @@ from threading import Lock
 from cachetools import LRUCache
 
 from icl_core.comparison import films
-from icl_core.comparison.common_clock import CommonClock, thinned
-from icl_core.comparison.films import Compared, Film
+from icl_core.comparison.films import CommonClock, Compared, Film, thinned_clock
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
@@ -117,7 +116,7 @@ def pack(name: str, compared: Compared, drawings: Sequence[Drawing], theme: Them
     packed = _pack(name, compared, drawings, theme)
     while packed.size > MOST_BYTES and len(packed.clock.places) > 2:
         count = int(len(packed.clock.places) * 0.95 * MOST_BYTES / packed.size)
-        shorter = replace(compared, clock=thinned(packed.clock, count))
+        shorter = replace(compared, clock=thinned_clock(packed.clock, count))
         packed = _pack(name, shorter, drawings, theme)
         with _lock:
             _clocks[name] = packed.clock

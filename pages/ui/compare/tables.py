@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from icl_core.comparison import metric_rows, setting_rows
-from icl_core.comparison.metric_rows import Number
-from icl_core.comparison.overlaid_curves import run_colour
+from icl_core.comparison import table_rows
+from icl_core.comparison.joint_figures import run_colour
+from icl_core.comparison.table_rows import Number
 from icl_core.runs.header import Header, typed_config
 from pages.ui.link import address
 from pages.ui.look import formats
@@ -19,7 +19,7 @@ from pages.ui.look.style import is_dark
 def settings(headers: Sequence[Header], names: Sequence[str]) -> None:
     """Draw a row for each setting that differs, in bold, and a line of the main ones that do not.
     The name of a run is a link to its stage."""
-    rows = setting_rows.rows([typed_config(header) for header in headers])
+    rows = table_rows.setting_rows([typed_config(header) for header in headers])
     body = ""
     for row in rows:
         if row.differs:
@@ -43,7 +43,7 @@ def _link(header: Header, name: str) -> str:
 def metrics(headers: Sequence[Header], names: Sequence[str]) -> None:
     """Draw a row for each metric: every run's number with its error, and its difference from the
     first run's."""
-    rows = metric_rows.rows(headers)
+    rows = table_rows.metric_rows(headers)
     if not rows:
         return
     st.header("Metrics", anchor=False)

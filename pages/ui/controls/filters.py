@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import streamlit as st
 
 from icl_core.contract.knobs import unknown_name
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from pages.ui.link import pending_address
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown

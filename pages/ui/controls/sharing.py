@@ -14,7 +14,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.publication import software_bibtex
-from icl_core.contract.setting_names import file_stem
+from icl_core.contract.settings_io import file_stem
 from icl_core.machine import folders
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings, typed_config
@@ -151,7 +151,7 @@ def snippet(setting: Setting, config: Any, file: str) -> str:
         for drawing in setting.experiment.drawings
         if drawing.place == STAGE and drawing.applies(config)
     )
-    return f"""from icl_core.share.opened import open_run
+    return f"""from icl_core.share.run_file import open_run
 
 opened = open_run("{file}")
 print(opened.report({", ".join(arguments)}))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.jobs import queue, spawn
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import write_problem

@@ -9,7 +9,7 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.document import DocumentKind, digest_of
 from icl_core.contract.knobs import BadSetting, Knob, NotHere
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.figures.character_labels import isolated
 from icl_core.machine import limits
 from icl_core.runs import documents

@@ -19,7 +19,7 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.header import Header, stored_settings

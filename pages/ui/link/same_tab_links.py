@@ -12,11 +12,11 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
-from icl_core.figures import browser_files
+from icl_core.figures import frames
 from pages.ui.link import pending_address
 
 _BROWSER = Path(__file__).parents[1] / "browser"
-_JS = browser_files.read("plotly_parts.js") + "".join(
+_JS = frames.browser_file("plotly_parts.js") + "".join(
     (_BROWSER / name).read_text(encoding="utf-8")
     for name in ("back.js", "offline.js", "figures.js", "drag.js", "stays.js")
 )

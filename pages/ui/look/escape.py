@@ -2,7 +2,7 @@
 
 import re
 
-from icl_core.contract.printable import printable_sentence
+from icl_core.contract.message import printable_sentence
 
 # Characters with a meaning in Markdown; an underscore within a word has none.
 _MARKUP = re.compile(r"[\\`*\[\]<>$~:#|&]|(?<![^\W_])_|_(?![^\W_])")

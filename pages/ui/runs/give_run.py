@@ -3,9 +3,9 @@
 import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.sentence import sentence
+from icl_core.contract.message import sentence
 from icl_core.runs import owners, store
-from icl_core.share import given_run
+from icl_core.share import uploaded_run
 from pages.ui.controls import filters
 from pages.ui.link import visitors
 from pages.ui.look.escape import escape_markdown
@@ -25,7 +25,7 @@ def show() -> None:
             "A file that “Download” has given, here or on another computer. Its digest, settings "
             "and tensors are checked, and its numbers are measured anew."
         )
-        size = given_run.LARGEST // 2**20
+        size = uploaded_run.LARGEST // 2**20
         st.file_uploader("Run (safetensors)", key=_KEY, max_upload_size=size, on_change=_keep)
     problem, key = st.session_state.pop(_SAID, ("", ""))
     if problem:
@@ -40,7 +40,7 @@ def _keep() -> None:
     if file is None:
         return
     try:
-        header = given_run.keep(file.getvalue(), file.name, store.default())
+        header = uploaded_run.store_upload(file.getvalue(), file.name, store.default())
         owners.add(header.key, visitors.name())
     except (BadSetting, OSError) as problem:
         st.session_state[_SAID] = str(problem), ""

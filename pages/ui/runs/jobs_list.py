@@ -7,7 +7,7 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
-from icl_core.figures.sparkline import HEIGHT, WIDTH, sparklines
+from icl_core.figures.svg import HEIGHT, WIDTH, sparklines
 from icl_core.jobs import queue
 from icl_core.runs import store
 from pages.ui.controls import training

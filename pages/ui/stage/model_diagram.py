@@ -8,7 +8,7 @@ import streamlit as st
 
 from icl_core.contract.diagram import Box, Diagram
 from icl_core.contract.experiment import STAGE, Drawing, Run
-from icl_core.figures.model_svg import model_svg_text, picture
+from icl_core.figures.svg import model_svg_text, picture
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.stage import panels

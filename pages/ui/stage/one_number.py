@@ -13,7 +13,7 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import CannotDraw, Drawing, Run
 from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation, Map
 from icl_core.contract.knobs import BadSetting
-from icl_core.figures import browser_files
+from icl_core.figures import frames
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.cell_address import (
@@ -40,7 +40,7 @@ _LINKS = st.components.v2.component(
     "icl_links",
     html="<span hidden></span>",
     css=_read("links.css"),
-    js=browser_files.read("plotly_parts.js") + _read("links.js"),
+    js=frames.browser_file("plotly_parts.js") + _read("links.js"),
     isolate_styles=False,
 )
 _CELL_LENGTH = 80  # characters of a cell that the browser may send

@@ -13,9 +13,9 @@ from icl_core.contract import knobs, words
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.seeds import FIELD, can_choose
-from icl_core.contract.setting_names import file_stem
+from icl_core.contract.settings_io import file_stem
 from icl_core.figures import panel_tables
-from icl_core.figures.downsample import every_cell
+from icl_core.figures.heatmaps import every_cell
 from icl_core.jobs import faults
 from pages.ui.link.address import Setting
 from pages.ui.look import room

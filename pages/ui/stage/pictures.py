@@ -6,8 +6,8 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.setting_names import file_stem, setting_line
-from icl_core.figures import browser_files
+from icl_core.contract.settings_io import file_stem, setting_line
+from icl_core.figures import frames
 from pages.ui.link.address import Setting
 from pages.ui.stage import films
 
@@ -19,7 +19,7 @@ def _read(name: str) -> str:
 _PICTURES = st.components.v2.component(
     "icl_pictures",
     html="<span hidden></span>",
-    js=browser_files.read("plotly_parts.js") + _read("full_screen.js") + _read("pictures.js"),
+    js=frames.browser_file("plotly_parts.js") + _read("full_screen.js") + _read("pictures.js"),
 )
 
 

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from icl_core.contract.experiment import Panel
-from icl_core.figures import browser_files
+from icl_core.figures import frames
 from icl_core.figures.frames import clock_frames
 from pages.ui.link import pending_address
 
@@ -25,8 +25,8 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = browser_files.film_script() + _read("page.js") + _read("charts.js") + _read("clock.js")
-_CSS = browser_files.read("transport.css") + _read("clock.css")
+_JS = frames.film_script() + _read("page.js") + _read("charts.js") + _read("clock.js")
+_CSS = frames.browser_file("transport.css") + _read("clock.css")
 _CLOCK = st.components.v2.component(
     "icl_clock", html=_read("clock.html"), css=_CSS, js=_JS, isolate_styles=False
 )

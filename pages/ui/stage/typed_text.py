@@ -4,7 +4,7 @@ import streamlit as st
 
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Run
-from icl_core.contract.visitor import Typed
+from icl_core.contract.visitor import TextInput
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
@@ -34,7 +34,7 @@ def show(setting: Setting, run: Run) -> None:
         )
 
 
-def _changed(setting: Setting, typed: Typed, key: str, example: str) -> None:
+def _changed(setting: Setting, typed: TextInput, key: str, example: str) -> None:
     if not address.is_shown(setting.id):  # the visitor has gone to another experiment
         return
     text = st.session_state[key]

@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.visitor import Replaced, in_words
+from icl_core.contract.visitor import ReplacedPart, in_words
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.story.glossary import line
@@ -14,13 +14,13 @@ from pages.ui.story.glossary import line
 _OUTLINE = "outline: 2px dashed #D55E00; outline-offset: 2px; border-radius: .3rem;"
 
 
-def replaced_parts(setting: Setting, run: Run) -> list[Replaced]:
+def replaced_parts(setting: Setting, run: Run) -> list[ReplacedPart]:
     """Return the parts in whose place the view puts something else."""
     replacements = setting.experiment.replaced
     return list(replacements.parts(run.config, setting.view)) if replacements else []
 
 
-def say(setting: Setting, parts: list[Replaced]) -> None:
+def say(setting: Setting, parts: list[ReplacedPart]) -> None:
     """Draw a sentence on what the stage shows."""
     line(
         setting,
@@ -29,7 +29,7 @@ def say(setting: Setting, parts: list[Replaced]) -> None:
     )
 
 
-def way_back(setting: Setting, parts: list[Replaced]) -> None:
+def way_back(setting: Setting, parts: list[ReplacedPart]) -> None:
     """Draw the button that takes all replacements back, and outline the panels of what was
     replaced."""
     if not parts:

@@ -1,7 +1,7 @@
 """A small transformer that comes to count pairs of states, on sequences of Markov chains."""
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
-from icl_core.contract.visitor import Typed
+from icl_core.contract.visitor import TextInput
 from icl_core.papers.birth.counting import claims, draw, explanations
 from icl_core.papers.birth.counting.diagram import model_diagram
 from icl_core.papers.birth.counting.load_run import stage_text
@@ -59,7 +59,7 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: True,
     diagram=model_diagram,
-    typed=Typed(
+    typed=TextInput(
         "sequence",
         "Your states",
         stage_text,

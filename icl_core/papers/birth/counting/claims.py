@@ -5,8 +5,8 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import still_falling
 from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
-from icl_core.statistics.trend import still_falling
 
 OTHERS = "Edelman et al. 2024"
 LONG = range(200, 2001)  # fewer steps decide nothing

@@ -4,9 +4,9 @@ each stored pair is."""
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import first_crossing
 from icl_core.papers.birth.data.settings import OUTPUTS
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.statistics.crossing import first_crossing
 
 # W_O2 and W_F compete in a joint training, and W_O2 can stay a little below one half for good.
 LEVEL = 0.4

@@ -4,8 +4,8 @@ theory's contour."""
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import first_crossing
 from icl_core.papers.birth.dimension.settings import FACTORS
-from icl_core.statistics.crossing import first_crossing
 
 HALF = 0.5  # of the pairs
 FIXED = FACTORS.index(1.0)  # the index of the fixed learning rate

@@ -7,7 +7,7 @@ from functools import lru_cache
 import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.contract.visitor import IN_PLACE, Replaced
+from icl_core.contract.visitor import IN_PLACE, ReplacedPart
 from icl_core.figures import significant
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
@@ -45,10 +45,10 @@ def wanted(config: Config, view: View) -> dict[str, str]:
     return parts
 
 
-def replaced(config: Config, view: View) -> list[Replaced]:
+def replaced(config: Config, view: View) -> list[ReplacedPart]:
     """Return what the view replaces, for the page."""
     return [
-        Replaced(NAMES[name], IN_PLACE[part], PANELS.get(name, ""))
+        ReplacedPart(NAMES[name], IN_PLACE[part], PANELS.get(name, ""))
         for name, part in wanted(config, view).items()
     ]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.seeds import of_seed, seed_shown
+from icl_core.contract.statistics import still_falling
 from icl_core.contract.story import first_at
 from icl_core.contract.visitor import in_words
 from icl_core.contract.words import Reading, Words
@@ -24,7 +25,6 @@ from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared.captions import example_of
 from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.statistics.trend import still_falling
 
 WHOLE = 40  # letters that a list of what is replaced may have
 # the milestones of the three matrices, in the order of the choices

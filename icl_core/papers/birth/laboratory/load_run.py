@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.statistics.crossing import first_crossing
+from icl_core.contract.statistics import first_crossing
 
 AXES = {  # what the axes of a tensor are, behind that of the seeds
     "near": ("near",), "capacity": ("width", "capacity"), "mlp": ("width", "pairs"),

@@ -5,9 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import first_crossing, standard_error
 from icl_core.figures import number_text as number
-from icl_core.statistics.crossing import first_crossing
-from icl_core.statistics.over_seeds import standard_error
 
 # A model of one layer, without a head, gets little more than half of the predictions right (the
 # induction head's experiment measures .57), so at .8 there is a head. A memory counts as formed

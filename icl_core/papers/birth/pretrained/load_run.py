@@ -5,11 +5,11 @@ from itertools import pairwise
 import numpy as np
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
+from icl_core.contract.statistics import first_crossing
 from icl_core.figures.character_labels import isolated
 from icl_core.papers.birth.pretrained.settings import SCORES, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, MOST, PREVIOUS, role
-from icl_core.statistics.crossing import first_crossing
 
 MAPPED = 48  # tokens of an attention map on the stage
 LETTERS = 5  # of a token in a label

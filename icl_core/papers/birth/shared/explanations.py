@@ -20,7 +20,7 @@ from icl_core.contract.explanation import (
 )
 from icl_core.figures.attention_maps import positions
 from icl_core.figures.character_labels import visible_characters
-from icl_core.figures.downsample import block_means_of, block_of
+from icl_core.figures.heatmaps import block_means_of, block_of
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.memories import memory as stored_in
 from icl_core.papers.birth.shared.model import Weights

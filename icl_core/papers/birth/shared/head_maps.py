@@ -9,7 +9,7 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Predictions
-from icl_core.figures.outlines import Box
+from icl_core.figures.map_grid import Box
 from icl_core.papers.birth.shared.words import WORDS
 
 LONGEST = 64  # characters of a map on the stage

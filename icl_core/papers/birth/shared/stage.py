@@ -8,10 +8,10 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.visitor import Typed
+from icl_core.contract.visitor import TextInput
 from icl_core.figures import Predictions
 from icl_core.figures.character_labels import typed_form
-from icl_core.figures.downsample import block_means_of
+from icl_core.figures.heatmaps import block_means_of
 from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared import sequence as sequences
 from icl_core.papers.birth.shared.draw import NAMES, formed, right
@@ -28,7 +28,7 @@ def _example(run: Run, view: Any) -> str:
     return typed_form(text)
 
 
-TYPED = Typed(
+TYPED = TextInput(
     "sequence",
     "Your text",
     _example,

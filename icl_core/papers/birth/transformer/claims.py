@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import still_falling
 from icl_core.figures import mean_of
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.transformer.load_run import copied, roles, where_read
-from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
 

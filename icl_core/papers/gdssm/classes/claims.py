@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.shared.load_run import COUNTS
-from icl_core.statistics import trend
 
 SIZE = {"f": 10, "N": 10, "K": (3, 10), "seeds": range(3, 6)}
 ours = partial(
@@ -38,7 +38,7 @@ def measure(run: Run) -> list[Metric]:
     """Measure both claims; they are undecided where the training had not come to its end."""
     beside = float(run["baseline/constructed"][0])
     away = run["evaluated/loss"] / beside - 1
-    ended = trend.still_falling(run["curve/loss"], COUNTS * beside, run["curve/step"])
+    ended = statistics.still_falling(run["curve/loss"], COUNTS * beside, run["curve/step"])
     worst = float(away[np.abs(away).argmax()])
     return [
         Metric(STEP, worst, unfinished=ended),

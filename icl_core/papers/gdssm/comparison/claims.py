@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import standard_error
 from icl_core.papers.gdssm.comparison import exact
 from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 from icl_core.papers.gdssm.comparison.settings import Config
@@ -19,7 +20,6 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import (
     undecided,
     watched,
 )
-from icl_core.statistics.over_seeds import standard_error
 
 SIZE = {"f": 10, "N": 10}
 EITHER = (False, True)

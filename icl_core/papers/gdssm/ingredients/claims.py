@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.shared.load_run import COUNTS
-from icl_core.statistics import trend
 
 SIZE = {"f": 10, "N": 10, "seeds": range(3, 6)}  # the paper's
 ours = partial(Claim, kind="ours", at=SIZE)
@@ -97,4 +97,4 @@ def _highest(run: Run, id: str) -> float:
 def unfinished(run: Run, id: str) -> str:
     """Return why a training does not decide what is claimed of its end; empty if it does."""
     matters = COUNTS * float(run["baseline/one"][0])
-    return trend.still_falling(run[f"curve/{id}"], matters, run["curve/step"])
+    return statistics.still_falling(run[f"curve/{id}"], matters, run["curve/step"])

@@ -10,7 +10,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.contract.template import percent
+from icl_core.contract.number_text import percent
 from icl_core.figures import Curve, mean_of, number_text
 from icl_core.figures.style import INK
 from icl_core.papers.gdssm.ingredients.claims import gain_that_counts

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.visitor import IN_PLACE, Replaced, in_words
+from icl_core.contract.visitor import IN_PLACE, ReplacedPart, in_words
 from icl_core.papers.gdssm.layer import ablation
 from icl_core.papers.gdssm.layer.weights_parts import Part, parts
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -37,10 +37,10 @@ def as_trained(view: Any) -> Any:
     return replace(view, **dict.fromkeys(GRAFTS, "trained"))
 
 
-def replaced(config: Any, view: Any) -> list[Replaced]:
+def replaced(config: Any, view: Any) -> list[ReplacedPart]:
     """Return what the view replaces, for the page."""
     return [
-        Replaced(ablation.SIGNS.get(name, name), IN_PLACE[how], PANEL)
+        ReplacedPart(ablation.SIGNS.get(name, name), IN_PLACE[how], PANEL)
         for name, how in wanted(config, view).items()
     ]
 

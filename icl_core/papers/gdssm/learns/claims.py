@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import standard_error
 from icl_core.papers.gdssm.learns.load_run import base_place, ratios, unfinished
 from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR
-from icl_core.statistics.over_seeds import standard_error
 
 ours = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
 BUILT = {

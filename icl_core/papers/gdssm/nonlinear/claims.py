@@ -10,10 +10,10 @@ from functools import partial
 
 import numpy as np
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.nonlinear.load_run import learned, model_at
 from icl_core.papers.gdssm.shared.load_run import percent
-from icl_core.statistics import median, trend
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
 
@@ -164,7 +164,7 @@ def ratios(run: Run, id: str, other: str) -> np.ndarray:
 def median_over(run: Run, id: str, other: str, limit: float) -> tuple[float, float | None]:
     """Return the median of `ratios`, and the error by which its exact interval decides about
     `limit`."""
-    return median.median_and_error(ratios(run, id, other), limit)
+    return statistics.median_and_error(ratios(run, id, other), limit)
 
 
 def unfinished(run: Run, name: str, share: float | None = None) -> str:
@@ -177,4 +177,4 @@ def unfinished(run: Run, name: str, share: float | None = None) -> str:
         matters = share * float(run[f"evaluated/{name}"].mean())
     many = f"many/curve/{name}"
     curve = run[many if many in run.tensors else f"curve/{name}"]
-    return trend.still_falling(curve, matters, run["curve/step"])
+    return statistics.still_falling(curve, matters, run["curve/step"])

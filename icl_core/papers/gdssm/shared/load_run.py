@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import torch
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Run, Tensors
-from icl_core.contract.template import percent
+from icl_core.contract.number_text import percent
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
-from icl_core.statistics import trend
 
 COUNTS = 0.001  # the share of a loss that counts as a difference
 
@@ -65,8 +65,8 @@ def unfinished(run: Run) -> str:
         run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed")
     )
     steps = run["curve/step"]
-    stuck = trend.on_plateau(loss, float(zero[0]), steps=steps)
-    return stuck or trend.still_falling(loss, COUNTS * float(best[0]), steps)
+    stuck = statistics.on_plateau(loss, float(zero[0]), steps=steps)
+    return stuck or statistics.still_falling(loss, COUNTS * float(best[0]), steps)
 
 
 def folded(weights: Model, f: int) -> Model:

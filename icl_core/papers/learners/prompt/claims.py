@@ -6,13 +6,13 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import mean_and_error
 from icl_core.in_context_regression import changes, tuning
 from icl_core.in_context_regression.home import one_step_share, sample
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import weights
 from icl_core.papers.learners.prompt.load_run import learners_of, place, settings_of, share_left
 from icl_core.papers.learners.shared import references
-from icl_core.statistics.over_seeds import mean_and_error
 
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")

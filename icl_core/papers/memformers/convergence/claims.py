@@ -4,9 +4,9 @@ of a finished run are to multiples of Σ⁻¹, and which multiples they are."""
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import last_tenth, still_falling
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 from icl_core.papers.memformers.shared.draw.two_forms import largest_gap
-from icl_core.statistics.trend import still_falling, tail
 
 PROMPTS = 4  # on which both forms of a layer are compared
 TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
@@ -82,7 +82,7 @@ def _distance(run: Run) -> Metric:
     steps = run["curve/step"]
     by_layer = (still_falling(curves[:, layer], steps=steps) for layer in layers)
     falling = next(filter(None, by_layer), "")
-    moved = float(np.ptp(curves[..., -tail(steps, 2) :], axis=-1).max())
+    moved = float(np.ptp(curves[..., -last_tenth(steps, 2) :], axis=-1).max())
     reason = (
         "Over the last tenth of the training a layer's distance still moves up and down by up to "
         f"{moved:.2g}."

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import first_crossing, last_fall, last_tenth
 from icl_core.papers.memformers.shared.load_run import log_of
 from icl_core.papers.memformers.speed.models import BY_ID, LINEAR, Timed
-from icl_core.statistics.crossing import first_crossing
-from icl_core.statistics.trend import last_fall, tail
 
 NEVER = np.inf  # not within the steps of the training
 WITHIN = 0.1  # of the floor, in the logarithm of the loss
@@ -132,7 +131,7 @@ def why_never(run: Run, model: Timed, coordinates: str, rate: int) -> str:
     fall, error = last_fall(missing, steps)
     if fall > max(2 * error, MATTERS):
         return f"still falling, {missing[:, -1].mean():.2f} above"
-    last = missing[:, -tail(steps) :]
+    last = missing[:, -last_tenth(steps) :]
     level = np.median(last)
     moves = np.median(last.std(1))
     return (

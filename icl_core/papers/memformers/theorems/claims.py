@@ -5,8 +5,8 @@ from functools import partial
 from typing import Any
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import mean_and_error
 from icl_core.papers.memformers.theorems import parameters, settings
-from icl_core.statistics.over_seeds import mean_and_error
 
 theory = partial(Claim, kind="theory")
 ours = partial(Claim, kind="ours")

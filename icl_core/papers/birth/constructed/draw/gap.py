@@ -8,12 +8,12 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.statistics import standard_error
 from icl_core.papers.birth.constructed.draw.sweep import style
 from icl_core.papers.birth.constructed.evaluation import at_d
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.constructed.words import WORDS
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
-from icl_core.statistics.over_seeds import standard_error
 
 COMPARED = ("accuracy", "talk_W_O2", "talk_W_K2")
 ERRORS = {

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.statistics.trend import still_falling
+from icl_core.contract.statistics import still_falling
 
 # Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, a
 # rate for each figure.

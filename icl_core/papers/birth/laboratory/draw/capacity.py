@@ -6,13 +6,13 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
+from icl_core.contract.statistics import standard_error
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import axis
 from icl_core.papers.birth.laboratory.load_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
 from icl_core.papers.birth.laboratory.words import WORDS
 from icl_core.papers.birth.shared.expected_recall import first_order
-from icl_core.statistics.over_seeds import standard_error
 
 ZIPF = {  # by id: label, colour
     "equal": ("all equally strong", "layer 1"),

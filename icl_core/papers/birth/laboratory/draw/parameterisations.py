@@ -10,6 +10,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.contract.seeds import setting_of
+from icl_core.contract.statistics import standard_error
 from icl_core.figures import Curve
 from icl_core.figures.style import TICKS
 from icl_core.papers.birth.laboratory import memory, vectors
@@ -17,7 +18,6 @@ from icl_core.papers.birth.laboratory.load_run import at, place
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
 from icl_core.papers.birth.laboratory.words import WORDS
-from icl_core.statistics.over_seeds import standard_error
 
 ALIKE = 0.02  # recalls that differ by less are alike
 DRAWN = 3  # memories over which readings are averaged

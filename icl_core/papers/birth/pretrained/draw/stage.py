@@ -9,8 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
-from icl_core.figures.map_grid import NONE_TO_ALL, Subplot
-from icl_core.figures.outlines import outlines
+from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, outlines
 from icl_core.figures.style import colourscale
 from icl_core.papers.birth.pretrained.load_run import (
     LONG,

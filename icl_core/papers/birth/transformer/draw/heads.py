@@ -10,8 +10,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures.attention_maps import positions, tokens_held
 from icl_core.figures.character_labels import visible_characters
-from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, heat_trace, link_map, map_axes
-from icl_core.figures.outlines import Box
+from icl_core.figures.map_grid import NONE_TO_ALL, Box, Subplot, heat_trace, link_map, map_axes
 from icl_core.figures.style import colourscale, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.full.model import forward

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
+from icl_core.contract import statistics
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
@@ -17,7 +18,6 @@ from icl_core.papers.gdssm.nonlinear.claims import losses_of
 from icl_core.papers.gdssm.nonlinear.settings import BENT, FIGURE_4B, STRAIGHT, variant
 from icl_core.papers.gdssm.nonlinear.train import ZERO
 from icl_core.papers.gdssm.nonlinear.words import WORDS
-from icl_core.statistics import median
 from icl_core.training.several_seeds import padded
 
 IDEAL = "ideal"
@@ -201,7 +201,7 @@ def many_seeds(run: Run, view: Any) -> Panel:
     """Draw Figure 4 B with a row a model and a dot a seed, the median and its exact interval."""
     rows = [losses_of(run, id) for id in FIGURE_4B]
     middles = [float(np.median(losses)) for losses in rows]
-    ends = [median.interval(losses) or (float("nan"),) * 2 for losses in rows]
+    ends = [statistics.median_interval(losses) or (float("nan"),) * 2 for losses in rows]
     table = {
         "model": ROWS,
         "median": middles,

@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Diverged, Tensors
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import construction
@@ -28,7 +29,6 @@ from icl_core.papers.gdssm.shared.sequence_models.settings import (
     Setting,
 )
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
-from icl_core.statistics import trend
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
@@ -200,7 +200,7 @@ def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
     if not np.isfinite(tuned).any():
         return math.nan, False
     best = int(tuned.argmin())
-    stuck = trend.on_plateau(tuned[[best]], levels(config, TUNED_ON)[0])
+    stuck = statistics.on_plateau(tuned[[best]], levels(config, TUNED_ON)[0])
     return (UNDECIDED, False) if stuck else (config.rates[best], True)
 
 

@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from icl_core.contract import statistics
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.sequence_models.train import WARM_UP, Levels
-from icl_core.statistics import trend
-from icl_core.statistics.over_seeds import standard_error
 from icl_core.training import loop
 
 NEAR = 1.05  # times gradient descent's loss: as good
@@ -72,9 +71,9 @@ def end(run: Run, curve: np.ndarray | None) -> End:
         return End(LOST, "It diverged.", np.full(run.config.seeds, np.nan))
     zero, one, _ = watched(run)
     fall = falls(run, curve)
-    if reason := trend.on_plateau(curve, zero, LEFT, run["curve/step"]):
+    if reason := statistics.on_plateau(curve, zero, LEFT, run["curve/step"]):
         return End(ZERO, reason, fall)
-    error = standard_error(fall) or 0.0
+    error = statistics.standard_error(fall) or 0.0
     if fall.mean() <= max(2 * error, MATTERS * one):
         return End(FLAT, "", fall)
     share = 1 - late(run.config.steps) / run.config.steps

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import still_falling
 from icl_core.papers.memformers.methods.authors_settings import FRESH, TASK
 from icl_core.papers.memformers.shared import load_run
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.statistics.trend import still_falling
 
 BEST_SHARED = (0.143, -0.127, -0.594, -0.895)  # log-losses
 

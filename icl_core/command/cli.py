@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import Any
 
-from icl_core.command import collect, explain, export, figure, keep, train, verify
+from icl_core.command import collect, explain, files, train, verify
 from icl_core.command.experiment_options import Command
 from icl_core.command.guard import BAD_VALUE, DONE, EXIT_CODES, FAILED
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable_lines
-from icl_core.contract.suggestion import did_you_mean
+from icl_core.contract.message import did_you_mean, printable_lines
 from icl_core.jobs.faults import Failed
 from icl_core.machine import folders, late_imports
 
@@ -101,7 +100,7 @@ def _parsers(program: str) -> tuple[Parser, dict[str, Parser]]:
         commands[name].set_defaults(command=command)
         return commands[name]
 
-    for module in (explain, train, figure, export, keep, collect, verify):
+    for module in (explain, train, files, collect, verify):
         module.add_commands(add)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")

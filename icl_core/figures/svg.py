@@ -1,10 +1,15 @@
-"""A model's diagram as SVG: boxes, some with a small picture of their matrix, and arrows."""
+"""Pictures that are SVG by themselves.
+
+A model's diagram: boxes, some with a small picture of their matrix, and arrows. The curves of a run
+in training, as lines of a few letters' height without axes.
+"""
 
 import base64
 import math
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
@@ -12,10 +17,17 @@ import numpy as np
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.contract.figure import Figure
+from icl_core.figures.style import COLOURS, TO_DARK
 
 RADIUS = 17  # of the circle of a sum
 TIP = 9  # the length of an arrow's head
 PICTURE = 38  # the longer side of a picture
+WIDTH = 120  # pixels of a curve
+HEIGHT = 26
+FIRST_CURVES = ("loss", "accuracy")  # curves that are shown before the others
+_STEPS = "step"  # a curve that holds the steps at which the others were measured
+_FREE_EDGE = 2.0  # pixels free above and below
+_MOST_POINTS = 60
 
 
 def model_svg_text(diagram: Diagram, titles: Mapping[str, str], pictures: Mapping[str, str]) -> str:
@@ -132,3 +144,64 @@ def _edge(box: Box, towards: tuple[float, float]) -> tuple[float, float]:
     else:
         share = min(box.width / 2 / (abs(dx) or 1e-9), box.height / 2 / (abs(dy) or 1e-9))
     return box.x + share * dx, box.y + share * dy
+
+
+@dataclass(frozen=True)
+class Sparkline:
+    """A curve: its name, its last number, and its picture as SVG."""
+
+    name: str
+    last: float
+    svg: str
+
+
+def sparklines(tensors: Mapping[str, np.ndarray], most: int, dark: bool) -> list[Sparkline]:
+    """Return the first `most` curves among a run's tensors, those of `FIRST` before the others.
+
+    Of a curve [seeds, …, evaluations] the mean over all but the evaluations is drawn, from its
+    least to its largest number; a curve with fewer than two finite numbers is left out.
+    """
+    curves = {
+        name.partition("/")[2]: array
+        for name, array in tensors.items()
+        if name.startswith("curve/")
+    }
+    names = [*(name for name in FIRST_CURVES if name in curves), *curves]
+    lines: list[Sparkline] = []
+    for name in dict.fromkeys(names):
+        if name == _STEPS or name.endswith("_error"):
+            continue
+        means = _finite_means(curves[name])
+        if len(means) > 1 and len(lines) < most:
+            lines.append(Sparkline(name, float(means[-1]), _sparkline_svg(means, dark)))
+    return lines
+
+
+def _finite_means(curve: np.ndarray) -> np.ndarray:
+    """Return the mean of a curve [seeds, …, evaluations] at each evaluation, without those at which
+    it is not finite [evaluations]."""
+    if curve.ndim == 0:
+        return np.zeros(0)
+    means = curve.reshape(-1, curve.shape[-1]).astype(np.float64).mean(0)
+    return means[np.isfinite(means)]
+
+
+def _sparkline_svg(means: np.ndarray, dark: bool) -> str:
+    """Return the picture of a curve's means [evaluations]."""
+    indices = np.linspace(0, len(means) - 1, min(len(means), _MOST_POINTS)).round().astype(int)
+    span = float(np.ptp(means)) or 1.0
+    heights = (means[indices] - means.min()) / span  # 0 to 1
+    across = np.linspace(_FREE_EDGE, WIDTH - _FREE_EDGE, len(indices))
+    down = HEIGHT - _FREE_EDGE - heights * (HEIGHT - 2 * _FREE_EDGE)
+    colour = COLOURS["trained"]
+    if dark:
+        colour = TO_DARK[colour]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">'
+        f'<polyline fill="none" stroke="{colour}" stroke-width="2" points="{_points(across, down)}"'
+        "/></svg>"
+    )
+
+
+def _points(across: Iterable[float], down: Iterable[float]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, down, strict=True))

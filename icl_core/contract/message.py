@@ -1,6 +1,12 @@
-"""Names from a file, an address or the network, as a terminal and a page can show them."""
+"""Messages to visitors, on pages and in a terminal.
 
+A refusal becomes a sentence, a name from a file, an address or the network is written so that it
+can be shown, and a mistyped name is answered with the one that it probably stands for.
+"""
+
+import difflib
 import re
+from collections.abc import Iterable
 
 # Of what Python does not call printable: the blanks, and what joins letters.
 _HARMLESS = frozenset(
@@ -10,6 +16,12 @@ _HARMLESS = frozenset(
 # A text of another direction between marks that isolate it, as `figures.character_labels` makes
 # them: none is left open, and none stands within others.
 _ISOLATED = re.compile("(\u200e\u2068[^\u200e\u2068\u2069]*\u2069)")
+LONGEST_COMPARED = 80  # characters of a mistyped name that are compared
+
+
+def sentence(words: str) -> str:
+    """Return the words with a capital letter in front and a full stop behind."""
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def printable(text: object) -> str:
@@ -19,7 +31,7 @@ def printable(text: object) -> str:
     whole = str(text)
     if whole.isprintable():
         return whole
-    return "".join(_code(each) if _is_escaped(each) else each for each in whole)
+    return "".join(_code(sign) if _is_escaped(sign) else sign for sign in whole)
 
 
 def printable_sentence(text: object) -> str:
@@ -29,7 +41,7 @@ def printable_sentence(text: object) -> str:
         return whole
     pieces = _ISOLATED.split(whole)
     pieces[::2] = map(printable, pieces[::2])
-    pieces[1::2] = [f"{each[:2]}{printable(each[2:-1])}{each[-1:]}" for each in pieces[1::2]]
+    pieces[1::2] = [f"{text[:2]}{printable(text[2:-1])}{text[-1:]}" for text in pieces[1::2]]
     return "".join(pieces)
 
 
@@ -45,3 +57,17 @@ def _is_escaped(character: str) -> bool:
 def _code(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def nearest_name(typed: str, names: Iterable[str]) -> str:
+    """Return the name that is most like `typed`, whatever the case; empty if none is like it."""
+    by_lower_case = {name.lower(): name for name in names}
+    near = difflib.get_close_matches(typed[:LONGEST_COMPARED].lower(), by_lower_case, 1)
+    return by_lower_case[near[0]] if near else ""
+
+
+def did_you_mean(typed: str, names: Iterable[str]) -> str:
+    """Return " (did you mean 'seeds'?)", which ends a sentence about `typed`; empty if no name is
+    like it."""
+    name = nearest_name(typed, names)
+    return f" (did you mean {name!r}?)" if name else ""

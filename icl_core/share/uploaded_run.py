@@ -1,4 +1,4 @@
-"""A run's file that a visitor gives: it is checked before it is kept and shown.
+"""A run's file that a visitor uploads: it is checked before it is kept and shown.
 
 The file states what it holds, and anybody can write such a file. So its tensors are compared with
 those of the runs that are here, its numbers are measured anew, and its stage is drawn once.
@@ -14,7 +14,7 @@ import numpy as np
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, CannotDraw, Experiment
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.printable import printable
+from icl_core.contract.message import printable
 from icl_core.contract.run import PER_SNAPSHOT, Run, Tensors
 from icl_core.evidence import measurements
 from icl_core.machine import limits
@@ -26,10 +26,10 @@ from icl_core.runs.store import Store
 LARGEST = 64 * 2**20  # bytes
 MOST_OF_A_NAME = 60  # characters
 # The circumstances that are kept: numbers are measured anew, and presets are the project's own.
-_KEPT = ("date", "device", "packages", "precision", "seconds", "threads")
+_CIRCUMSTANCES = ("date", "device", "packages", "precision", "seconds", "threads")
 
 
-def keep(content: bytes, name: str, store: Store) -> Header:
+def store_upload(content: bytes, name: str, store: Store) -> Header:
     """Check the bytes of a run's file called `name`, store its run and return its header.
 
     Raises `BadSetting` with what was expected and what the file has instead; then nothing is kept.
@@ -45,8 +45,8 @@ def keep(content: bytes, name: str, store: Store) -> Header:
     whole = [header for header in store.headers(experiment_id) if header.key != key]
     _check_tensors(tensors, record["config"], _loaded(whole, store))
     run = Run(config, tensors, {}, record["digest"], shipped=store.shipped_runs(experiment_id))
-    records = _measured(registry.experiment(experiment_id), run)
-    info = {each: record[each] for each in _KEPT if each in record}
+    records = _measured_anew(registry.experiment(experiment_id), run)
+    info = {field: record[field] for field in _CIRCUMSTANCES if field in record}
     title = printable(" ".join(name.split()))[:MOST_OF_A_NAME]
     info = {**info, "metrics": records, "given": title or "a file"}
     return store.save(experiment_id, config, tensors, info)
@@ -169,7 +169,7 @@ def _has_gap(array: np.ndarray) -> bool:
     return array.dtype.kind == "f" and not bool(np.isfinite(array).all())
 
 
-def _measured(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
+def _measured_anew(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     """Return the run's numbers, measured anew, after its stage was drawn; raises `BadSetting` if
     that fails."""
     view = experiment.view()

@@ -1,6 +1,6 @@
 """A run's file, as the dashboard gives it, opened anywhere: its numbers, its figures, its tensors.
 
-from icl_core.share.opened import open_run
+from icl_core.share.run_file import open_run
 
 opened = open_run("birth-induction-3ad0b7c1.safetensors")
 print(opened.report(step=300))
@@ -15,9 +15,9 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Experiment, Panel, Run
 from icl_core.contract.knobs import knobs_of
-from icl_core.contract.printable import printable_lines
+from icl_core.contract.message import printable_lines
 from icl_core.evidence import measurements
-from icl_core.evidence.claims_table import bound_text
+from icl_core.evidence.measurements import bound_text
 from icl_core.runs.file import Damaged, read
 from icl_core.runs.header import Header, header_of, info_of, key_of_record, typed_config
 

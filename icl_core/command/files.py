@@ -1,31 +1,44 @@
-"""The command `figure`: the panels of a run in a file."""
+"""The commands that write a file or read one.
+
+`figure` and `stage` draw a run into a file, `organism` writes its model, and a command for each
+kind of document that settings take, such as `text FILE`, stores one.
+"""
 
 import argparse
 import os
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from icl_core import registry
 from icl_core.command.experiment_options import (
     AddCommand,
+    add_json,
     add_setting,
     experiment_and_config,
     pairs,
 )
 from icl_core.command.guard import DONE, FAILED
-from icl_core.command.printing import print_problems
+from icl_core.command.printing import print_json, print_problems
 from icl_core.contract import settings_io
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.knobs import BadSetting, unknown_name
+from icl_core.contract.message import printable_lines
 from icl_core.jobs.faults import Failed
 from icl_core.runs.request import Request
+
+if TYPE_CHECKING:
+    from icl_core.library import LibraryRun
+
 
 T = TypeVar("T")
 ENDINGS = (".html", ".json")
 
 
 def add_commands(add: AddCommand) -> None:
-    """Add `figure`."""
+    """Add `figure`, `stage`, `organism`, and a command for each kind of document."""
     figure = add("figure", _figure, "draw a run into a file")
     add_setting(figure)
     figure.add_argument(
@@ -35,6 +48,22 @@ def add_commands(add: AddCommand) -> None:
     figure.add_argument(
         "--out", required=True, type=output_path, metavar="FILE", help="ends in .html or .json"
     )
+    stage = add("stage", _stage, "write a run's stage with its clock as one page")
+    add_setting(stage)
+    stage.add_argument(
+        "--out", required=True, type=output_path, metavar="FILE", help="ends in .html"
+    )
+    organism = add(
+        "organism", _organism, "write a run's model in the layout of GPT-2, with what is known"
+    )
+    add_setting(organism)
+    organism.add_argument(
+        "--out", required=True, type=output_path, metavar="FOLDER", help="is made if need be"
+    )
+    for name, kind in registry.document_kinds().items():
+        command = add(name, partial(_document, name), kind.command)
+        command.add_argument("file", type=Path, metavar="FILE", help=kind.file)
+        add_json(command, "the digest and what was read")
 
 
 def output_path(text: str) -> Path:
@@ -115,3 +144,61 @@ def write_text(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise Failed(f"{path} could not be written: {problem.strerror}") from problem
+
+
+def _stage(options: argparse.Namespace) -> int:
+    check_file(options.out, (".html",))
+    write_text(options.out, _library_run(options).html())
+    return DONE
+
+
+def _organism(options: argparse.Namespace) -> int:
+    from icl_core.share import export
+
+    _check_folder(options.out)
+    _, _, config = experiment_and_config(options)
+    export.model_export(options.experiment, config)  # refused before anything is trained for it
+    try:
+        _library_run(options).export_model(options.out)
+    except OSError as problem:
+        raise Failed(f"{options.out} could not be written: {problem.strerror}") from problem
+    return DONE
+
+
+def _library_run(options: argparse.Namespace) -> "LibraryRun":
+    from icl_core.library import load
+
+    _, _, config = experiment_and_config(options)
+    return load(options.experiment, config)
+
+
+def _check_folder(path: Path) -> None:
+    """Raise `BadSetting` unless files can be written in that folder."""
+    if path.exists() and not path.is_dir():
+        raise BadSetting(f"--out must be a folder, got the file {str(path)!r:.200}")
+    parent = path if path.exists() else path.parent
+    if not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise BadSetting(f"--out must be a folder that can be written, got {str(path)!r:.200}")
+
+
+def _document(kind: str, options: argparse.Namespace) -> int:
+    from icl_core.jobs.folder import write_problem
+    from icl_core.runs import documents
+
+    try:
+        *sentences, setting = documents.keep_file(kind, options.file)
+    except OSError as problem:
+        are = registry.document_kinds()[kind].are
+        reason = str(problem) if problem.errno is None else write_problem(problem)
+        raise Failed(f"{are} not kept: {reason}") from problem
+    digest = setting.rpartition("=")[2]
+    try:
+        if options.json:
+            print_json({"kind": kind, "digest": digest, "sentences": sentences})
+        else:
+            print(printable_lines("\n".join([*sentences, setting])))
+        sys.stdout.flush()
+    except OSError:  # it is kept: without its digest nobody could use it
+        print(setting, file=sys.stderr)
+        raise
+    return DONE
