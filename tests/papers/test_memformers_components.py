@@ -14,7 +14,7 @@ from icl_core.papers.memformers.mixture.settings import Config, mixture_of
 from icl_core.papers.memformers.shared import experts, first_order, variants
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.variances import settings as scales
-from icl_core.papers.memformers.variances.test_time import heads_at
+from icl_core.papers.memformers.variances.train import heads_at
 from icl_core.training import loop
 
 ROWS, H, L, N = 2, 3, 4, 5

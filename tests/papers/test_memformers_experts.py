@@ -21,8 +21,8 @@ from icl_core.papers.memformers.shared import experts, first_order, test_set
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
-from icl_core.papers.memformers.variances import test_time as variances_test_time
-from icl_core.papers.memformers.variances.test_time import heads_at
+from icl_core.papers.memformers.variances import train
+from icl_core.papers.memformers.variances.train import heads_at
 from tests.drawn import checked
 from tests.recorder import Interrupted, Recorder
 
@@ -79,7 +79,7 @@ def quick(monkeypatch):
     """Fewer prompts to evaluate on: what is tested here does not depend on how many."""
     for name in ("WATCHED", "PROMPTS"):
         monkeypatch.setattr(test_set, name, test_set.BLOCK)
-    monkeypatch.setattr(variances_test_time, "FEWER", test_set.BLOCK)
+    monkeypatch.setattr(train, "FEWER", test_set.BLOCK)
     monkeypatch.setattr(drawn, "POOL", 2**12)
     monkeypatch.setattr(components, "FRESH", components.BLOCK)
     monkeypatch.setattr(protocol, "PICKED_STEPS", 10)

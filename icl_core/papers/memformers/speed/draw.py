@@ -15,7 +15,7 @@ from icl_core.figures.style import LAYERS, PAPER, axis, colour, layout
 from icl_core.papers.memformers.shared.draw.losses import roomy
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.load_run import step
-from icl_core.papers.memformers.speed.crossings import (
+from icl_core.papers.memformers.speed.claims import (
     WITHIN,
     Factors,
     above_floor,
@@ -28,17 +28,17 @@ from icl_core.papers.memformers.speed.crossings import (
     typical,
     why_never,
 )
-from icl_core.papers.memformers.speed.models import (
-    BY_ID,
+from icl_core.papers.memformers.speed.settings import (
     CGD,
     EQUAL,
     LFOM,
     LINEAR,
     MEMORIES,
+    MODELS_BY_ID,
     STEPPED,
     Timed,
+    View,
 )
-from icl_core.papers.memformers.speed.settings import View
 from icl_core.papers.memformers.speed.words import WORDS
 
 # of the axis of steps, times the steps of the training
@@ -300,7 +300,7 @@ def at_rate(run: Run, view: View) -> Panel:
 
 def every_rate(run: Run, view: View) -> Panel:
     """Draw one model's loss at every rate; also of a run that is still going."""
-    model = BY_ID[view.model]
+    model = MODELS_BY_ID[view.model]
     rates = run["rate/values"] if "rate/values" in run.tensors else np.empty(0)
     series = [
         Curve(
