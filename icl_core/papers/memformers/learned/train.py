@@ -17,14 +17,7 @@ from icl_core.contract.experiment import Progress, Tensors
 from icl_core.in_context_regression import gram
 from icl_core.machine import device
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
-from icl_core.papers.memformers.shared import (
-    authors_prompts,
-    authors_test,
-    model,
-    test_set,
-    train,
-    variants,
-)
+from icl_core.papers.memformers.shared import authors_prompts, model, test_set, train, variants
 from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT
 from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
@@ -87,7 +80,7 @@ def _of_authors(config: Config, model: Model) -> dict[str, np.ndarray]:
     if config.batches != "authors":
         return {}
     normals = authors_prompts.classical_batch(config.d, config.n + LEFT_OUT, 0, TESTED)
-    losses = authors_test.on_batch(normals, model, config.n + LEFT_OUT)
+    losses = test_set.classical_on_batch(normals, model, config.n + LEFT_OUT)
     return {"authors/cg": losses["cg"]}
 
 

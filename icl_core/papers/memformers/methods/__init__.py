@@ -23,7 +23,7 @@ from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import completed, compute, count
 from icl_core.papers.memformers.methods.words import WORDS, headline
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
-from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
+from icl_core.papers.memformers.shared.draw import preconditioner, two_forms
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -156,8 +156,16 @@ EXPERIMENT = Experiment(
             BESIDE,
             applies=covariate_spectra.applies,
         ),
-        Drawing("training", training.training_panel, ("single_seeds",), CURVES, live=True),
-        Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),
+        Drawing("training", preconditioner.training_panel, ("single_seeds",), CURVES, live=True),
+        Drawing(
+            "distances",
+            preconditioner.distances_panel,
+            (),
+            CURVES,
+            live=True,
+            wide=True,
+            applies=KNOWS,
+        ),
     ),
     presets=PRESETS,
     headline=headline,

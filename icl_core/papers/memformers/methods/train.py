@@ -10,7 +10,7 @@ from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.memformers.methods import protocols
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
-from icl_core.papers.memformers.shared import authors_test
+from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.load_run import preview_of
@@ -55,7 +55,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     results = phases.run(plan, progress, partial(_curves, config), preview=preview)
     same_prompts = {} if config.batches == "fresh" else on_own_batch(config)
     if config.batches == "authors":
-        same_prompts |= authors_test.classical(config)
+        same_prompts |= test_set.classical_of_authors(config)
     return {
         **_gathered(config, results),
         **protocols.gathered(config, models, results),

@@ -6,7 +6,7 @@ from icl_core.papers.memformers.mixture.draw import losses, one_component, polyn
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
 from icl_core.papers.memformers.mixture.train import compute
 from icl_core.papers.memformers.mixture.words import WORDS
-from icl_core.papers.memformers.shared.gated_diagram import diagram
+from icl_core.papers.memformers.shared.diagram import gated_diagram
 
 
 def cost(config: Config) -> float:
@@ -92,7 +92,7 @@ EXPERIMENT = Experiment(
     ),
     presets=PRESETS,
     cost=cost,
-    diagram=lambda config: diagram(
+    diagram=lambda config: gated_diagram(
         mixture_of(config).names,
         *(("shares", "comparison") if of_tokens(config) else ("gates shown", "gated heads")),
     ),

@@ -7,8 +7,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Words
-from icl_core.papers.memformers.shared import captions
-from icl_core.papers.memformers.shared.captions import EXAMPLE
+from icl_core.papers.memformers.shared.words import EXAMPLE, times
 from icl_core.papers.memformers.speed.claims import (
     WITHIN,
     Factors,
@@ -43,7 +42,7 @@ def _factor(coordinates: str, model: Timed, slower: Timed, run: Run, view: Any) 
 
 def _times(coordinates: str, model: Timed, run: Run, view: Any) -> str:
     """Return the factor over the linear transformer in words, such as "3.6 times"."""
-    return captions.times(_factor(coordinates, model, LINEAR, run, view))
+    return times(_factor(coordinates, model, LINEAR, run, view))
 
 
 def _seeds(coordinates: str, slower: Timed, run: Run, view: Any) -> str:

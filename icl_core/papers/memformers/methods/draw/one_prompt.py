@@ -15,7 +15,7 @@ from icl_core.papers.memformers.methods.draw.stage import seat_of
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS
 from icl_core.papers.memformers.shared import load_run
-from icl_core.papers.memformers.shared.draw.stage import fitted
+from icl_core.papers.memformers.shared.draw.losses import fitted
 from icl_core.papers.memformers.shared.load_run import depth_of
 
 DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths

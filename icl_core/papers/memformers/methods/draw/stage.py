@@ -17,8 +17,7 @@ from icl_core.papers.memformers.methods.draw import depth
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS, log_loss_shown
 from icl_core.papers.memformers.shared.draw import losses
-from icl_core.papers.memformers.shared.draw.losses import over_layers
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, over_layers
 from icl_core.papers.memformers.shared.load_run import end, log_of
 
 # of a loss: its name, colour and dash
@@ -72,7 +71,7 @@ def by_depth(run: Run, view: View) -> Panel:
         *depth.ridge(run),
     ]
     zero = float(np.log(run.config.d))
-    figure = over_layers(series, "log-loss", depth.limits(run, zero), zero, HEIGHT)
+    figure = over_layers(series, "log-loss", depth.limits(run, zero), zero, SEAT)
     figure.add_traces(depth.rings(run))
     return WORDS.panel(
         "by_depth", run, view, fitted(figure.add_trace(_dot(L, reached)), seat_of(run.config))
@@ -122,9 +121,7 @@ def batch(run: Run, view: View) -> Panel:
         for key, curve in as_printed.items()
         if key in styles
     )
-    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(
-        losses.printed(points)
-    )
+    figure = over_layers(series, "log-loss", y_range, zero, SEAT).add_traces(losses.printed(points))
     return WORDS.panel(
         "batch",
         run,
@@ -149,7 +146,7 @@ def loss(run: Run, view: View) -> Panel:
         y_range=y_range,
         lines=[("predicting zero", zero, "floor")],
         at=run.step(view),
-        height=HEIGHT,
+        height=SEAT,
     )
     return WORDS.panel("loss", run, view, fitted(figure), reached=reached)
 
@@ -177,7 +174,7 @@ def by_protocol(run: Run, view: View) -> Panel:
         x_range=(0.85, x[-1] + 0.15),
         y_range=y_range,
         lines=[("no gain", 0.0, "floor")],
-        height=HEIGHT,
+        height=SEAT,
     )
     figure.update_xaxes(tickvals=x, ticktext=[str(layers) for layers in x])
     return WORDS.panel(

@@ -9,16 +9,17 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.claims import ADAPTED, FIGURES, GATED, LINEAR
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.mixture.words import WORDS
-from icl_core.papers.memformers.shared.draw.categories import dots, stacks
+from icl_core.papers.memformers.shared.draw.categories import dots, named, stacks
 from icl_core.papers.memformers.shared.draw.losses import (
     NEUTRAL,
+    SEAT,
+    fitted,
     over_layers,
     roomy,
     tabled,
     window,
     written,
 )
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
 from icl_core.papers.memformers.shared.load_run import curve, log_of, step
 
 SCALAR = "one head, one number"
@@ -87,7 +88,7 @@ def comparison(run: Run, view: View) -> Panel:
     ]
     y_range = window([*(np.minimum(each.y, 1.5) for each in series), floor, [0.0]])
     series.append(Curve("floor", x, floor, "floor"))
-    figure = over_layers(series, "log-loss", y_range, 0.0, HEIGHT)
+    figure = over_layers(series, "log-loss", y_range, 0.0, SEAT)
     return WORDS.panel("comparison", run, view, fitted(figure))
 
 

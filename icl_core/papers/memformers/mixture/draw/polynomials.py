@@ -13,8 +13,7 @@ from icl_core.papers.memformers.mixture.claims import FIGURES
 from icl_core.papers.memformers.mixture.draw.losses import stage_curve, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.mixture.words import WORDS
-from icl_core.papers.memformers.shared.draw.losses import roomy
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, roomy
 
 SHAPES = (*FIGURES, "linear/mixture")
 SEEN = (1e-4, 30.0)  # of what is left of w*, on the stage
@@ -35,7 +34,7 @@ def shapes(run: Run, view: View) -> Panel:
         log_y=True,
         x_range=(0.0, 3.0),
         y_range=SEEN,
-        height=HEIGHT,
+        height=SEAT,
     )
     for trace in figure.data:  # the panel beside names the methods
         trace.update(showlegend=False)
