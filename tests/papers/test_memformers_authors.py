@@ -9,7 +9,7 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression import conjugate_gradient, gram
-from icl_core.papers.memformers.methods import authors_settings, protocols, train
+from icl_core.papers.memformers.methods import authors_settings, train
 from icl_core.papers.memformers.methods.claims import four_protocols, printed_curves
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import authors_prompts, test_set, variants
@@ -171,13 +171,13 @@ def test_on_other_prompts_figures_12_to_14_are_judged_by_the_mean_over_two_to_fo
 def test_four_protocols_are_trained_in_one_run():
     config = Config(**{**authors_settings.AS_TEXT, **SMALL})
     run = Run(config, train.compute(config, Recorder()))
-    assert run.names("protocols") == [protocol.id for protocol in protocols.PROTOCOLS]
-    for protocol in protocols.PROTOCOLS:
-        assert protocols.gaps(run, protocol.id).shape == (2, 2)
+    assert run.names("protocols") == [protocol.id for protocol in four_protocols.PROTOCOLS]
+    for protocol in four_protocols.PROTOCOLS:
+        assert four_protocols.gaps(run, protocol.id).shape == (2, 2)
     np.testing.assert_array_equal(run["protocol/text/memformer/loss"], run["evaluated/loss"])
     np.testing.assert_array_equal(run["protocol/text/linear/loss"], run["beside/linear/loss"])
     # one of them alone gives the same
-    alone = replace(config, **protocols.CLIPPED.changes, beside="linear")
+    alone = replace(config, **four_protocols.CLIPPED.changes, beside="linear")
     tensors = train.compute(alone, Recorder())
     np.testing.assert_allclose(
         run["protocol/kept-clipped/linear/loss"], tensors["beside/linear/loss"], rtol=1e-4

@@ -10,7 +10,7 @@ import torch
 from icl_core.contract.experiment import Panel, Run
 from icl_core.in_context_regression import conjugate_gradient, gram, grams, momentum, nesterov
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods.draw import depth, one_prompt, tables
+from icl_core.papers.memformers.methods.draw import depth, stage, tables
 from icl_core.papers.memformers.methods.iterates import axes as prompt_axes
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.methods.train import compute as train
@@ -29,7 +29,7 @@ DRAWINGS = {
     "distances": (preconditioner.distances_panel, preconditioner.applies),
     "overfit": (depth.overfit_panel, None),
     "optimiser": (tables.optimiser_panel, decoded.applies),
-    "trajectory": (one_prompt.trajectory_panel, None),
+    "trajectory": (stage.trajectory_panel, None),
     "preconditioner": (preconditioner.preconditioner_panel, preconditioner.applies),
     "whitened": (preconditioner.whitened, preconditioner.applies),
 }

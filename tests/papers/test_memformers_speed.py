@@ -10,8 +10,8 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.in_context_regression.polynomial import moments
-from icl_core.papers.memformers.methods import products
-from icl_core.papers.memformers.methods.draw import depth
+from icl_core.papers.memformers.methods import moving_covariates
+from icl_core.papers.memformers.methods.draw.moving_covariates import by_products
 from icl_core.papers.memformers.methods.settings import Config as MethodsConfig
 from icl_core.papers.memformers.methods.settings import View as MethodsView
 from icl_core.papers.memformers.shared import model, variants
@@ -237,21 +237,23 @@ def measured_degree(variant, layers):
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_degrees_by_recursion_equal_those_of_the_models(layers):
-    assert products.degree(layers) == (3**layers - 1) // 2
-    assert measured_degree("gd++", layers) == pytest.approx(products.degree(layers), abs=1e-3)
+    assert moving_covariates.degree(layers) == (3**layers - 1) // 2
+    assert measured_degree("gd++", layers) == pytest.approx(
+        moving_covariates.degree(layers), abs=1e-3
+    )
     assert measured_degree("lfom", layers) == pytest.approx(
-        products.degree(layers, moving=False), abs=1e-3
+        moving_covariates.degree(layers, moving=False), abs=1e-3
     )
 
 
 def test_products_count_matrices_as_d_vectors():
-    assert [products.products(layers, 5) for layers in (1, 2, 3, 4)] == [
+    assert [moving_covariates.products(layers, 5) for layers in (1, 2, 3, 4)] == [
         1,
         1 + 5 + 3,
         9 + 15 + 3,
         27 + 15 + 3,
     ]
-    assert [products.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
+    assert [moving_covariates.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
         4,
         4 + 8 + 45,
         57 + 8 + 45,
@@ -266,15 +268,17 @@ def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examp
 ):
     config = MethodsConfig(variant="gd++", d=d, n=n, layers=2, beside="none")
     kept = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
-    line = products.conjugate(Run(config, kept), "cg")
+    line = moving_covariates.conjugate(Run(config, kept), "cg")
     assert len(line) == length and (line[-1] < -27) == exact
     np.testing.assert_allclose(line[:2], np.log([0.8, 0.3]))
 
 
 def test_the_drawing_of_products_stands_where_covariates_move():
     config = MethodsConfig(variant="gd++", layers=2, beside="none", seeds=1)
-    assert products.applies(config) and not products.applies(MethodsConfig())
+    assert moving_covariates.covariates_move(config) and not moving_covariates.covariates_move(
+        MethodsConfig()
+    )
     found = {"depth/layers": np.array([1, 2]), "evaluated/loss": np.array([[0.8, 1e9]])}
     found |= {f"baseline/{name}": np.array([0.9, 0.4]) for name in ("cg", "pcg", "floor")}
-    panel = depth.by_products(Run(config, found), MethodsView())
+    panel = by_products(Run(config, found), MethodsView())
     assert "9 products" in panel.title and "degree 4" in panel.caption

@@ -10,7 +10,7 @@ from icl_core.figures import Curve
 from icl_core.figures.style import FAINT
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.claims import GATED, LINEAR
-from icl_core.papers.memformers.mixture.draw.losses import ON_STAGE, SHORT, style_of
+from icl_core.papers.memformers.mixture.draw.mixed_prompts import ON_STAGE, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.mixture.words import WORDS
 from icl_core.papers.memformers.shared.draw.categories import dots, named, stacks
