@@ -2,7 +2,8 @@
 
 Prompts may have a bounded loss, as Theorem 5.1 asks: whitened covariates, w* and query lie on the
 sphere of radius √d. Their covariance is the identity, as that of Gaussian ones, so that queries and
-w* integrate out as there."""
+w* integrate out as there.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace

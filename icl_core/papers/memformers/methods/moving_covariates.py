@@ -3,7 +3,8 @@
 A layer costs products with S, and doubles the degree of its polynomial and more. A layer of
 gradient descent is slow where the eigenvalues of S_l = X_l X_lᵀ / n are far apart.
 X_{l+1} = X_l − B S_l A X_l brings them together, as a Newton–Schulz iteration for the inverse of S
-does."""
+does.
+"""
 
 from typing import Any
 

@@ -3,7 +3,8 @@ Theorem 4.1 says of them.
 
 Every prompt is of one component and P_l free; the heads are trained for 300 steps of Adam at 1e-3
 on one batch each, then their gates (and Γ) for 5,000 on prompts of the mixture. Both minimise the
-mean."""
+mean.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -7,7 +7,8 @@ another one in every layer.
 
 P, Q [rows, H, L]; Γ [rows, H, L, 2, n + 1] of a Memformer: what all later layers add again of layer
 l's attention, a number for each token, for its covariate and for its label (Section 3.3, the same
-for all later layers)."""
+for all later layers).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,7 +3,8 @@ exact floors, and every first-order method as one table.
 
 A table is w_{l+1} = w_l − Σ_{j≤l} Λ_j^l ∇R(w_j), Λ a number, [L, L] over (l, j). A plain linear
 transformer has its steps on the diagonal. The rows of a table added up are Λ_i^k of eq. 1.1, which
-counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i)."""
+counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
+"""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction

@@ -3,7 +3,8 @@ integrated out; and the authors' own.
 
 The authors test trained models on one batch, the classical methods on five, and these also on the
 batch that models are trained on. They leave out each prompt's last example for the classical
-methods."""
+methods.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction

@@ -2,7 +2,8 @@
 arrives at its floor, and how many times as fast as another.
 
 All are ours: the paper says nothing of steps to a floor. The bounds were set after a first look at
-the seeds 50 to 54, and are evaluated on the seeds from 0 on."""
+the seeds 50 to 54, and are evaluated on the seeds from 0 on.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,7 +3,8 @@
 The batch is kept as in the authors' notebooks or drawn anew every 100 steps as in the paper's text,
 and gradients are clipped as in the text or not: the text and the notebooks differ in both. So one
 run trains the model and a linear transformer under each of the four, and what memory gains is
-compared."""
+compared.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
