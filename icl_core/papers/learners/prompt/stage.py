@@ -14,7 +14,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT, INK, axis, layout
-from icl_core.in_context_regression import filters
+from icl_core.in_context_regression import untrained
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import Learner
 from icl_core.papers.learners.prompt.draw import STYLES
@@ -298,14 +298,14 @@ def _filter(run: Run, view: View, learner: Learner, grid: Float[Tensor, "points"
     steps = run.config.steps
     S = torch.tensor(prompt.S[read])
     curve = torch.full_like(grid, torch.nan)
-    if filters.has_curve(learner, home):
-        curve = filters.curve(learner, settings_of(run, learner.id), home, steps, grid)
+    if untrained.has_filter_curve(learner, home):
+        curve = untrained.filter_curve(learner, settings_of(run, learner.id), home, steps, grid)
     elif learner.id == "cg":
-        curve = filters.conjugate_curve(
+        curve = untrained.conjugate_filter_curve(
             S[..., None], torch.tensor(prompt.b[read])[:, None], steps, grid
         )
     weights = torch.tensor(prompt.learned[learner.id][read])
-    eigenvalues, shares = filters.along_eigenvectors(weights, torch.tensor(prompt.w), S)
+    eigenvalues, shares = untrained.along_eigenvectors(weights, torch.tensor(prompt.w), S)
     cut = torch.where(curve.abs() < FARTHEST, curve, torch.nan)
     return Filter(cut.numpy(), eigenvalues.numpy(), shares.numpy())
 
