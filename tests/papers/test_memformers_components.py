@@ -144,7 +144,7 @@ def test_prompts_come_from_one_component_each_by_weight():
         weights="0.2, 0, 0.8",
         gate_prompts=5000,
     )
-    met = token_heads.met(config)
+    met = token_heads.prompts_met(config)
     middle = met.x.mean(1)  # [seeds, prompts]
     assert float((met.x - middle[:, None]).abs().max()) < 1
     assert torch.equal(met.target.sign(), middle.sign())
@@ -155,7 +155,7 @@ def test_prompts_come_from_one_component_each_by_weight():
 
 def test_predicting_zero_loses_what_it_must():
     config = replace(SMALL, gate_prompts=5000, seeds=2)
-    met = token_heads.met(config)
+    met = token_heads.prompts_met(config)
     lost = (met.target * met.x[:, -1]).double().square().flatten()
     expected = token_heads.nothing_learned(config)
     assert abs(float(lost.mean()) - expected) < 4 * float(lost.std()) / len(lost) ** 0.5
@@ -227,8 +227,8 @@ def test_more_seeds_change_no_other():
         alone, every = (protocol._initial(each, kind, 2) for each in (one, three))
         assert all(torch.equal(alone[name], every[name][rows]) for name in alone)
     for drawn, part in (
-        (token_heads.training, rows),
-        (token_heads.met, slice(1, 2)),
+        (token_heads.training_batch, rows),
+        (token_heads.prompts_met, slice(1, 2)),
         (token_heads.met_of_each, rows),
     ):
         assert torch.equal(drawn(one).x, drawn(three).x[part])

@@ -70,7 +70,12 @@ def errors(run: Run, view: View) -> Panel:
     read = pairs_read(run, view)
     x = np.arange(len(prompt.x) + 1)
     series = [
-        Curve(learner.short, x, np.clip(prompt.errors[learner.id], LEAST, None), *_line(learner.id))
+        Curve(
+            learner.short,
+            x,
+            np.clip(prompt.errors[learner.id], LEAST, None),
+            *STYLES[learner.id][:2],
+        )
         for learner in members(run, view)
     ]
     figure = figures.curves(
@@ -125,7 +130,11 @@ def weights(run: Run, view: View) -> Panel:
         figures.seated(figure),
         data=pd.DataFrame(
             [
-                {"learner": learner.short, "pairs": t, **dict(_coordinates(row))}
+                {
+                    "learner": learner.short,
+                    "pairs": t,
+                    **{f"w{i + 1}": float(value) for i, value in enumerate(row)},
+                }
                 for learner in members(run, view)
                 for t, row in enumerate(prompt.learned[learner.id])
             ]
@@ -220,15 +229,6 @@ def _lower_end(prompt: Shown) -> float:
     """Return the lower end of the axis of errors, a power of ten below all that are not tiny."""
     smallest = min(float(errors.min()) for errors in prompt.errors.values())
     return float(np.clip(10.0 ** np.floor(np.log10(max(smallest, LEAST))), LEAST, 0.1))
-
-
-def _line(id: str) -> tuple[str, str]:
-    kind, dash, _ = STYLES[id]
-    return kind, dash
-
-
-def _coordinates(row: np.ndarray) -> list[tuple[str, float]]:
-    return [(f"w{i + 1}", float(value)) for i, value in enumerate(row)]
 
 
 def _extent(prompt: Shown, run: Run, view: View) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The table (`shared.known_methods`) that a trained model amounts to, and what is read
+"""The table (see `shared.baselines`) that a trained model amounts to, and what is read
 off a table."""
 
 from typing import Any

@@ -53,8 +53,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     snapshot/*     [snapshots, seeds, …] of the deepest model, beside `snapshot/step`
     final/<depth>/*, beside/<id>/final/<depth>/*
     frozen/rotation  [seeds, d, d], `frozen/eigenvalues` [d]
-    authors/*      of the authors' own prompts: see `authors_test.classical`
-    protocol/*     of four protocols: see `protocols.gathered`
+    authors/*      of the authors' own prompts: see `test_set.classical_of_authors`
+    protocol/*     of four protocols: see `four_protocols.gathered`
 
     The trainings are no `run_grid`: every depth of every model is declared and read in
     `shared.train`, and its curves come padded. Raises `Diverged` and `Cancelled`.

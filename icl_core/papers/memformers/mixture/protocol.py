@@ -73,14 +73,16 @@ def _train_heads(
 ) -> dict[str, np.ndarray]:
     """Train all heads of one kind and depth, rows seeds × components; their loss is watched on
     fresh prompts."""
-    batch = token_heads.training(config)
+    batch = token_heads.training_batch(config)
     H = len(mixture_of(config).components)
     parameters = _initial(config, kind, depth)
     alone = torch.ones(len(batch.x), 1, device=device.current_device())
     of = problem(
         parameters, lambda leaves: token_heads.gated(leaves, alone), batch, config.learning_rate
     )
-    watched = [next(token_heads.fresh(config, m)) for m in range(H)]  # the first block of each
+    watched = [
+        next(token_heads.fresh_prompts(config, m)) for m in range(H)
+    ]  # the first block of each
 
     def watch(step: int) -> loop.Measures:
         every = _fresh_losses(config, token_heads.gated(parameters, alone), watched)  # [rows, H]
@@ -151,7 +153,7 @@ def _train_gates(
     learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.current_device())}
     if ways > 1:
         learned["Gamma"] = heads.pop("Gamma")
-    met = token_heads.met(config)
+    met = token_heads.prompts_met(config)
     prompts = Tokens(met.x.repeat(ways, 1, 1), met.target.repeat(ways, 1))
     of = problem(
         learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1)
@@ -325,6 +327,6 @@ def _losses_on(config: Config, layers: token_heads.Layers, component: int) -> Lo
     of that mean."""
     second = mixture_of(config).components[component].second
     every = torch.cat(
-        [expected(layers, x, second) for x in token_heads.fresh(config, component)], 1
+        [expected(layers, x, second) for x in token_heads.fresh_prompts(config, component)], 1
     ).double()
     return every.mean(1).float(), (every.var(1) / every.shape[1]).float()

@@ -43,7 +43,7 @@ def of_component(
     return mean + deviation * x, mean + deviation * target
 
 
-def training(config: Config) -> Tokens:
+def training_batch(config: Config) -> Tokens:
     """Return the batch that every head learns from, rows seeds × components: the same for both
     kinds and all depths."""
     rows = []
@@ -56,7 +56,7 @@ def training(config: Config) -> Tokens:
     return _stacked(rows)
 
 
-def met(config: Config) -> Tokens:
+def prompts_met(config: Config) -> Tokens:
     """Return the prompts that gates are learned on, of every seed: of components that are drawn by
     their weights."""
     mixture = mixture_of(config)
@@ -88,7 +88,7 @@ def met_of_each(config: Config) -> Tokens:
     return _stacked(rows)
 
 
-def fresh(config: Config, component: int) -> Iterator[Tensor]:
+def fresh_prompts(config: Config, component: int) -> Iterator[Tensor]:
     """Return x [1, n + 1, block] of fresh prompts of one component whose query is 1; the same for
     all models.
 

@@ -147,9 +147,5 @@ def measure(run: Run) -> list[Metric]:
 
 def _by_protocol(gains: Mapping[str, np.ndarray]) -> str:
     """Return the gain under each protocol, in words."""
-    means = (f"{protocol.label} {_signed(gains[protocol.id].mean())}" for protocol in PROTOCOLS)
-    return f"By protocol: {'; '.join(means)}."
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
+    means = (f"{protocol.label} {gains[protocol.id].mean():+.2f}" for protocol in PROTOCOLS)
+    return f"By protocol: {'; '.join(mean.replace('-', '−') for mean in means)}."

@@ -120,7 +120,14 @@ def by_products(run: Run, view: View) -> Panel:
         run,
         view,
         losses.roomy(figure),
-        data=_products_table(depths, costs, degrees, mean_of(logs)),
+        data=pd.DataFrame(
+            {
+                "layers": depths,
+                "products with S": costs,
+                "degree": degrees,
+                "GD++": mean_of(logs).round(4),
+            }
+        ),
         error=float(mean_of(logs)[-1]),
         products=costs[-1],
         degree=degrees[-1],
@@ -136,11 +143,3 @@ def _level(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
     x = np.append(np.arange(1, len(line) + 1), last)
     y = np.maximum(np.append(line, line[-1]), edge)
     return Curve(label, x, y, kind, dash, markers=True)
-
-
-def _products_table(
-    depths: list[int], costs: list[int], degrees: list[int], logs: np.ndarray
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"layers": depths, "products with S": costs, "degree": degrees, "GD++": logs.round(4)}
-    )
