@@ -158,7 +158,7 @@ def test_adapting_lowers_the_loss_whatever_the_scale(scale):
 
 
 def test_one_scalar_takes_the_head_that_loses_least():
-    good, bad = expert_heads(H=1), heads(H=1, seed=3)
+    good, bad = expert_heads(H=1), expert_heads(H=1, seed=3)
     both = Heads(
         torch.cat([bad.Gamma * 0.01, good.Gamma], 1),
         torch.cat([bad.A[..., [0]] * torch.ones(4), good.A], 1),
