@@ -32,7 +32,7 @@ from icl_core.in_context_regression import (
     rotation,
     sampled_loss,
 )
-from icl_core.in_context_regression.linear import mean_and_error
+from icl_core.in_context_regression.solvers import mean_and_error
 
 D = parse_eigenvalues("1, 1, 1/4, 1/16, 1", 5)
 f64 = torch.float64

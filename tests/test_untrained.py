@@ -4,7 +4,7 @@ differentiation makes of its objective, filters are polynomials, and departures 
 import pytest
 import torch
 
-from icl_core.in_context_regression import changes, filters, tuning
+from icl_core.in_context_regression import changes, learner_table, untrained
 from icl_core.in_context_regression.home import (
     Home,
     Prompts,
@@ -151,7 +151,9 @@ def test_exact_errors_are_the_mean_over_targets_and_noise(learner):
         return
     given = prompts(count=1)
     settings = {name: SETTINGS[name] for name in learner.settings}
-    exact = float(tuning.exact_errors(learner, given, settings, HOME, STEPS, every=False)[0, 0])
+    exact = float(
+        learner_table.exact_errors(learner, given, settings, HOME, STEPS, every=False)[0, 0]
+    )
     generator = torch.Generator().manual_seed(1)
     count = 50_000
     w = torch.randn(HOME.d, count, generator=generator, dtype=torch.float64)
@@ -169,14 +171,14 @@ def test_a_filter_is_the_same_function_for_every_prompt(id):
     learner = BY_ID[id]
     settings = {name: SETTINGS[name] for name in learner.settings}
     given = prompts(home)
-    assert filters.has_curve(learner, home)
+    assert untrained.has_filter_curve(learner, home)
     S, _ = sums(given.x, given.y[:, None], home.n, every=False)
     learned = final(id, given, home)
     for prompt in range(given.w.shape[1]):
-        eigenvalues, kept = filters.along_eigenvectors(
+        eigenvalues, kept = untrained.along_eigenvectors(
             learned[:, prompt], given.w[:, prompt], S[0, ..., prompt]
         )
-        curve = filters.curve(learner, settings, home, STEPS, eigenvalues)
+        curve = untrained.filter_curve(learner, settings, home, STEPS, eigenvalues)
         torch.testing.assert_close(kept, curve, atol=1e-8, rtol=1e-8)
 
 
@@ -186,8 +188,8 @@ def test_conjugate_gradient_has_a_polynomial_of_the_prompt():
     S, b = sums(given.x, given.y[:, None], home.n, every=False)
     for steps in (1, 2, 3):
         learned = final("cg", given, home, steps)
-        eigenvalues, kept = filters.along_eigenvectors(learned[:, 0], given.w[:, 0], S[0, ..., 0])
-        curve = filters.conjugate_curve(S[0], b[0, 0], steps, eigenvalues)
+        eigenvalues, kept = untrained.along_eigenvectors(learned[:, 0], given.w[:, 0], S[0, ..., 0])
+        curve = untrained.conjugate_filter_curve(S[0], b[0, 0], steps, eigenvalues)
         torch.testing.assert_close(kept, curve, atol=1e-8, rtol=1e-8)
     torch.testing.assert_close(kept, torch.ones_like(kept), atol=1e-8, rtol=1e-8)
 
@@ -224,19 +226,19 @@ def test_tuning_finds_the_least(id):
     """A tenth more or less of any setting loses more, on the prompts that it was tuned on."""
     given = prompts(count=200)
     learner = BY_ID[id]
-    settings = tuning.tune(learner, given, HOME, STEPS)
-    best = float(tuning.mean_error(learner, given, settings, HOME, STEPS))
+    settings = learner_table.tune(learner, given, HOME, STEPS)
+    best = float(learner_table.mean_error(learner, given, settings, HOME, STEPS))
     for name in settings:
         for factor in (0.9, 1.1):
             other = {**settings, name: factor * settings[name]}
-            assert float(tuning.mean_error(learner, given, other, HOME, STEPS)) > best
+            assert float(learner_table.mean_error(learner, given, other, HOME, STEPS)) > best
 
 
 def test_one_step_leaves_its_closed_form():
     home = Home(2, 5, 0.0, "isotropic", False, "white")
     given = prompts(home, count=60_000)
     settings = {"rate": 1 / (home.n + home.d + 1)}
-    shares = tuning.exact_errors(BY_ID["sum"], given, settings, home, 1, every=False)[0] / 2
+    shares = learner_table.exact_errors(BY_ID["sum"], given, settings, home, 1, every=False)[0] / 2
     error_of_mean = float(shares.std()) / len(shares) ** 0.5
     assert abs(float(shares.mean()) - one_step_share(2, 5)) < 4 * error_of_mean
 

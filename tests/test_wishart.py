@@ -16,7 +16,7 @@ from icl_core.in_context_regression import (
     expected_loss,
     grams,
 )
-from icl_core.in_context_regression.linear import mean_and_error
+from icl_core.in_context_regression.solvers import mean_and_error
 from icl_core.in_context_regression.wishart import moments
 
 DEEPEST = 10

@@ -3,34 +3,37 @@ last axis of every tensor."""
 
 from icl_core.in_context_regression.covariance import (
     Covariance,
+    coloured,
+    covariates,
     geometric,
+    gram,
+    grams,
     parse_eigenvalues,
     read_eigenvalues,
     rotation,
 )
-from icl_core.in_context_regression.linear import (
-    error_maps,
-    expected_loss,
-    inverse_factor,
-    noise_loss,
-    sampled_loss,
-    weight,
-)
-from icl_core.in_context_regression.polynomial import Polynomial, evaluate, floors
-from icl_core.in_context_regression.prompts import coloured, covariates, gram, grams
-from icl_core.in_context_regression.solvers import (
-    Conjugate,
-    conjugate_gradient,
-    gradient_descent,
-    momentum,
-    nesterov,
-    product,
-)
-from icl_core.in_context_regression.tuned import (
+from icl_core.in_context_regression.polynomial import (
+    Polynomial,
     best_momentum,
     best_nesterov,
     best_rate,
+    evaluate,
+    floors,
     losses_of_pairs,
+)
+from icl_core.in_context_regression.solvers import (
+    Conjugate,
+    conjugate_gradient,
+    error_maps,
+    expected_loss,
+    gradient_descent,
+    inverse_factor,
+    momentum,
+    nesterov,
+    noise_loss,
+    product,
+    sampled_loss,
+    weight,
 )
 from icl_core.in_context_regression.wishart import exact_floors, exact_moments
 

@@ -1,5 +1,6 @@
 """Learners of linear regression that need no training: classical methods, which solve for the
-weights anew after every pair, and update rules, which keep a state (`rules`).
+weights anew after every pair, and update rules, which keep a state (`rules`); and what a learner
+keeps of w* along each direction of a prompt.
 
 After every pair each of them has weights ŵ, and answers a query x by ⟨ŵ, x⟩. With
 
@@ -8,15 +9,20 @@ After every pair each of them has weights ŵ, and answers a query x by ⟨ŵ, x�
 sums over the pairs read and n the length of home's prompts, a method is a function of S and b, and
 a rule is one of the pairs in their order. Most of them are linear in the labels. The settings of
 each, such as its learning rate, are those with the least error after n pairs on prompts of its home
-(`tuning`).
+(`learner_table`).
 
 Covariates are x [pairs, d, prompts]. Labels are [pairs, sets, prompts]: several sets of labels for
 the same covariates are several problems. Weights are [sets, d, prompts], of all lengths
 [lengths, sets, d, prompts] from 0 to all pairs.
+
+With S = ∑ λ_i v_i v_iᵀ the filter of weights ŵ is ⟨v_i, ŵ⟩ / ⟨v_i, w*⟩ at λ_i. Of a method with
+fixed coefficients and without noise it is one function of λ for every prompt: a polynomial of
+degree L that is 0 at 0 for L steps, λ / (λ + r) for ridge. Conjugate gradient chooses its
+polynomial anew for every prompt.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Float
@@ -179,3 +185,49 @@ def posterior_covariance(S: Grams, home: Home) -> Grams:
     if share == 0:
         return outer * (one - torch.einsum("ijp,jkp->ikp", inverse(scaled), scaled))
     return outer * share * inverse(scaled + share * one)
+
+
+Grid = Float[Tensor, "points"]
+ROUNDING = 1e-12  # below this share of its length a component of w* is zero
+
+
+def has_filter_curve(learner: Learner, home: Home) -> bool:
+    """Return whether a learner's filter is one function of λ for every prompt of home."""
+    if learner.whitens or not learner.linear:
+        return False
+    if learner.id == "bayes":
+        return home.target == "white"
+    return learner.method is not None or learner.id == "sum"
+
+
+def filter_curve(learner: Learner, settings: Settings, home: Home, steps: int, grid: Grid) -> Grid:
+    """Return the filter of such a learner at eigenvalues λ: what it makes of one feature whose
+    S is λ and whose w* is 1."""
+    if learner.method is None:
+        return home.n * settings["rate"] * grid
+    one_feature = replace(home, d=1, covariance="isotropic")
+    S = grid[None, None]  # [1, 1, points]
+    return learner.method(S, S, settings, one_feature, steps)[0, 0]
+
+
+def conjugate_filter_curve(S: Grams, b: Float[Tensor, "d 1"], steps: int, grid: Grid) -> Grid:
+    """Return the filter that conjugate gradient takes for one prompt, S [d, d, 1], at eigenvalues
+    λ: its steps with the α and γ of that prompt."""
+    own = conjugate_iterates(S, b[:, None], steps)
+    w = torch.zeros_like(grid)
+    direction = torch.zeros_like(grid)
+    for alpha, gamma in zip(own.alpha[:, 0], own.gamma[:, 0], strict=True):
+        direction = grid * (1 - w) + gamma * direction
+        w = w + alpha * direction
+    return w
+
+
+def along_eigenvectors(
+    weights: Float[Tensor, "d"], w: Float[Tensor, "d"], S: Float[Tensor, "d d"]
+) -> tuple[Float[Tensor, "d"], Float[Tensor, "d"]]:
+    """Return the eigenvalues of S, ascending, and the filter of weights at each; NaN where w* has
+    nothing but rounding along the eigenvector."""
+    eigenvalues, vectors = torch.linalg.eigh(S)
+    target = vectors.T @ w
+    ratio = (vectors.T @ weights) / target
+    return eigenvalues, torch.where(target.abs() > ROUNDING * w.norm(), ratio, torch.nan)

@@ -11,7 +11,7 @@ from torch.distributions import MultivariateNormal
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.papers.learners.memory import measurements, models
-from icl_core.papers.learners.memory.prompts import Prompts, draw
+from icl_core.papers.learners.memory.measurements import Prompts, draw_prompts
 from icl_core.papers.learners.memory.settings import Config, View
 from icl_core.papers.learners.memory.train import compute
 from tests.recorder import Recorder
@@ -96,7 +96,7 @@ def test_moving_x_is_not_a_sum_of_gradients_and_is_read_differently_at_every_noi
     generator = torch.Generator().manual_seed(5)
     lasts = []
     for percent in (0.0, 130.0):
-        G = draw(CONFIG, 2000, generator, percent).G
+        G = draw_prompts(CONFIG, 2000, generator, percent).G
         decoded, explained = models.decoded(models.iterates(moved, G)[:, :, 0], G)
         assert float(explained[0]) > 1 - 1e-9
         assert float(explained[-1]) < 0.99
@@ -106,14 +106,14 @@ def test_moving_x_is_not_a_sum_of_gradients_and_is_read_differently_at_every_noi
 
 def test_the_best_ridge_has_the_mean_of_the_noise():
     """r = E τ²/n, and τ² has the mean of a third of its largest value."""
-    prompts = draw(CONFIG, 40_000, torch.Generator().manual_seed(6))
+    prompts = draw_prompts(CONFIG, 40_000, torch.Generator().manual_seed(6))
     expected = CONFIG.largest**2 / (3 * CONFIG.n)
     assert abs(np.log(measurements._best_ridge(prompts) / expected)) < 0.25
 
 
 def test_ridge_keeps_less_of_weak_directions():
     """Without noise it keeps λ / (λ + r) of w* along every eigenvector, so also in bins."""
-    prompts = draw(CONFIG, 500, torch.Generator().manual_seed(7), 0.0)
+    prompts = draw_prompts(CONFIG, 500, torch.Generator().manual_seed(7), 0.0)
     measured = measurements._at_one_noise(CONFIG, prompts, lambda G: {}, 0.3)
     values, vectors = torch.linalg.eigh(prompts.G[:-1, :-1].permute(2, 0, 1))
     target = torch.einsum("pik,ip->pk", vectors, prompts.w).flatten().square()
@@ -153,10 +153,10 @@ def test_bayes_weighs_noises_by_the_density_of_the_labels():
 
 
 def test_prompts_have_the_noise_that_is_asked_for():
-    prompts = draw(CONFIG, 4000, torch.Generator().manual_seed(3))
+    prompts = draw_prompts(CONFIG, 4000, torch.Generator().manual_seed(3))
     assert float(prompts.tau.min()) >= 0 and float(prompts.tau.max()) <= CONFIG.largest
     assert abs(float(prompts.tau.mean()) / CONFIG.largest - 0.5) < 0.02
-    fixed = draw(CONFIG, 4000, torch.Generator().manual_seed(3), 50.0)
+    fixed = draw_prompts(CONFIG, 4000, torch.Generator().manual_seed(3), 50.0)
     # E y² = |w|² + τ² with w ~ N(0, I)
     expected = D + CONFIG.tau(50) ** 2
     assert abs(float(fixed.G[-1, -1].mean()) / expected - 1) < 0.05

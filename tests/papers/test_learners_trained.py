@@ -7,7 +7,7 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression import learner_table
 from icl_core.in_context_regression.home import Home, sample
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import least_squares, sums, weights
@@ -148,7 +148,11 @@ def test_constructions_are_tuned_for_the_prompts_of_the_run(run):
     prompts = sample(home, constructions.TUNED_ON, references.stream(0, run.config.seed))
     rate = rule.settings["rate"]
     left = [
-        float(tuning.exact_errors(BY_ID["sum"], prompts, {"rate": r}, home, 1, every=False).mean())
+        float(
+            learner_table.exact_errors(
+                BY_ID["sum"], prompts, {"rate": r}, home, 1, every=False
+            ).mean()
+        )
         for r in (0.9 * rate, rate, 1.1 * rate)
     ]
     assert left[1] < min(left[0], left[2])

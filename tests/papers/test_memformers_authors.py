@@ -9,10 +9,10 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression import conjugate_gradient, gram
-from icl_core.papers.memformers.methods import authors_settings, protocols, train
+from icl_core.papers.memformers.methods import authors_settings, train
 from icl_core.papers.memformers.methods.claims import four_protocols, printed_curves
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
-from icl_core.papers.memformers.shared import authors_prompts, authors_test, variants
+from icl_core.papers.memformers.shared import authors_prompts, test_set, variants
 from icl_core.papers.memformers.shared.task import covariances, roots
 from icl_core.papers.memformers.shared.train import Batches
 from tests.recorder import Recorder
@@ -129,12 +129,12 @@ def test_an_averaged_diagonal_is_what_averaging_before_each_step_gives():
 
 
 def test_classical_methods_come_out_as_printed():
-    lines = authors_test.classical(FIGURE_2)
+    lines = test_set.classical_of_authors(FIGURE_2)
     for row in printed_curves.ROWS:
         if row.tensor in lines and "figures-1" in row.claim.id:
             metric = row.metric(Run(FIGURE_2, lines))
             assert metric.value is not None and metric.value < 0.01, row.claim.id
-    ten = authors_test.classical(replace(FIGURE_2, batch=10))["authors/cg_train"]
+    ten = test_set.classical_of_authors(replace(FIGURE_2, batch=10))["authors/cg_train"]
     assert np.log(ten) == pytest.approx([-0.85, -0.69, -0.82, -1.30], abs=0.02)
 
 
@@ -146,7 +146,7 @@ def test_conjugate_gradient_leaves_out_the_last_example():
     path = conjugate_gradient(gram(X), target, 2).iterates
     missed = ((path[1:] - target) * (normals.query.double() * D)).sum(1)
     expected = missed.square().mean(1).float().numpy()
-    np.testing.assert_allclose(authors_test.classical(config)["authors/cg_train"], expected)
+    np.testing.assert_allclose(test_set.classical_of_authors(config)["authors/cg_train"], expected)
 
 
 def test_a_layers_own_attention_is_whole_in_the_model_of_figures_12_to_14():
@@ -171,13 +171,13 @@ def test_on_other_prompts_figures_12_to_14_are_judged_by_the_mean_over_two_to_fo
 def test_four_protocols_are_trained_in_one_run():
     config = Config(**{**authors_settings.AS_TEXT, **SMALL})
     run = Run(config, train.compute(config, Recorder()))
-    assert run.names("protocols") == [protocol.id for protocol in protocols.PROTOCOLS]
-    for protocol in protocols.PROTOCOLS:
-        assert protocols.gaps(run, protocol.id).shape == (2, 2)
+    assert run.names("protocols") == [protocol.id for protocol in four_protocols.PROTOCOLS]
+    for protocol in four_protocols.PROTOCOLS:
+        assert four_protocols.gaps(run, protocol.id).shape == (2, 2)
     np.testing.assert_array_equal(run["protocol/text/memformer/loss"], run["evaluated/loss"])
     np.testing.assert_array_equal(run["protocol/text/linear/loss"], run["beside/linear/loss"])
     # one of them alone gives the same
-    alone = replace(config, **protocols.CLIPPED.changes, beside="linear")
+    alone = replace(config, **four_protocols.CLIPPED.changes, beside="linear")
     tensors = train.compute(alone, Recorder())
     np.testing.assert_allclose(
         run["protocol/kept-clipped/linear/loss"], tensors["beside/linear/loss"], rtol=1e-4

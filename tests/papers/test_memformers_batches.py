@@ -6,8 +6,7 @@ import pytest
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.papers.memformers.learned import claims, draw
-from icl_core.papers.memformers.learned.claims import measure
-from icl_core.papers.memformers.learned.risk import lead
+from icl_core.papers.memformers.learned.claims import lead, measure
 from icl_core.papers.memformers.learned.settings import BATCH_SIZES, Config, View, model_of
 from icl_core.papers.memformers.methods.settings import FEW
 from icl_core.papers.memformers.methods.settings import Config as Methods

@@ -5,25 +5,25 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.learned import bounded, claims
+from icl_core.papers.memformers.learned import claims, train
 from icl_core.papers.memformers.learned.settings import Config, model_of
 from tests.recorder import Recorder
 
 
 def test_vectors_have_length_root_d_and_the_identity_as_covariance():
     generator = torch.Generator().manual_seed(0)
-    vectors = bounded.on_sphere((5, 200_000), 0, generator)
+    vectors = train.on_sphere((5, 200_000), 0, generator)
     assert torch.allclose(vectors.norm(dim=0), torch.tensor(5.0**0.5))
     covariance = vectors @ vectors.T / vectors.shape[1]
     assert torch.allclose(covariance, torch.eye(5), atol=0.02)
 
 
 def test_a_prompt_has_examples_of_one_length_and_seeds_have_prompts_of_their_own():
-    batch = bounded.Batches(model_of(Config(prompts="spheres", seeds=2), 10)).at(0)
+    batch = train.BoundedBatches(model_of(Config(prompts="spheres", seeds=2), 10)).at(0)
     traces = batch.S.diagonal(dim1=1, dim2=2).sum(-1)  # [seeds, prompts]
     assert torch.allclose(traces, torch.tensor(5.0))
     assert not torch.equal(batch.S[0], batch.S[1])
-    alone = bounded.Batches(model_of(Config(prompts="spheres", seed=1), 10)).at(0)
+    alone = train.BoundedBatches(model_of(Config(prompts="spheres", seed=1), 10)).at(0)
     assert torch.equal(alone.S[0], batch.S[1])
 
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 from icl_core.in_context_regression import grams
-from icl_core.papers.memformers.mixture import components, protocol, token_heads
-from icl_core.papers.memformers.mixture.components import Tokens
+from icl_core.papers.memformers.mixture import protocol, token_heads
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
+from icl_core.papers.memformers.mixture.token_heads import Tokens
 from icl_core.papers.memformers.shared import experts, first_order, variants
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.variances import settings as scales
-from icl_core.papers.memformers.variances.test_time import heads_at
+from icl_core.papers.memformers.variances.train import heads_at
 from icl_core.training import loop
 
 ROWS, H, L, N = 2, 3, 4, 5
@@ -144,7 +144,7 @@ def test_prompts_come_from_one_component_each_by_weight():
         weights="0.2, 0, 0.8",
         gate_prompts=5000,
     )
-    met = components.met(config)
+    met = token_heads.prompts_met(config)
     middle = met.x.mean(1)  # [seeds, prompts]
     assert float((met.x - middle[:, None]).abs().max()) < 1
     assert torch.equal(met.target.sign(), middle.sign())
@@ -155,9 +155,9 @@ def test_prompts_come_from_one_component_each_by_weight():
 
 def test_predicting_zero_loses_what_it_must():
     config = replace(SMALL, gate_prompts=5000, seeds=2)
-    met = components.met(config)
+    met = token_heads.prompts_met(config)
     lost = (met.target * met.x[:, -1]).double().square().flatten()
-    expected = components.nothing_learned(config)
+    expected = token_heads.nothing_learned(config)
     assert abs(float(lost.mean()) - expected) < 4 * float(lost.std()) / len(lost) ** 0.5
     assert [each.second for each in mixture_of(config).components] == [6.75, 1.0, 3.0]
 
@@ -227,9 +227,9 @@ def test_more_seeds_change_no_other():
         alone, every = (protocol._initial(each, kind, 2) for each in (one, three))
         assert all(torch.equal(alone[name], every[name][rows]) for name in alone)
     for drawn, part in (
-        (components.training, rows),
-        (components.met, slice(1, 2)),
-        (components.met_of_each, rows),
+        (token_heads.training_batch, rows),
+        (token_heads.prompts_met, slice(1, 2)),
+        (token_heads.met_of_each, rows),
     ):
         assert torch.equal(drawn(one).x, drawn(three).x[part])
         assert torch.equal(drawn(one).target, drawn(three).target[part])

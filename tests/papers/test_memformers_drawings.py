@@ -10,13 +10,13 @@ import torch
 from icl_core.contract.experiment import Panel, Run
 from icl_core.in_context_regression import conjugate_gradient, gram, grams, momentum, nesterov
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods.draw import depth, one_prompt, tables
+from icl_core.papers.memformers.methods.draw import depth, stage, tables
 from icl_core.papers.memformers.methods.iterates import axes as prompt_axes
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.methods.train import compute as train
-from icl_core.papers.memformers.shared import known_methods, variants
+from icl_core.papers.memformers.shared import baselines, variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
-from icl_core.papers.memformers.shared.draw import preconditioner, training
+from icl_core.papers.memformers.shared.draw import preconditioner
 from icl_core.papers.memformers.shared.load_run import iterates, parameters_at, prompt_of, root_of
 from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -25,11 +25,11 @@ from tests.recorder import Recorder
 
 DRAWINGS = {
     "depth": (depth.depth_panel, None),
-    "training": (training.training_panel, None),
-    "distances": (training.distances, preconditioner.applies),
+    "training": (preconditioner.training_panel, None),
+    "distances": (preconditioner.distances_panel, preconditioner.applies),
     "overfit": (depth.overfit_panel, None),
     "optimiser": (tables.optimiser_panel, decoded.applies),
-    "trajectory": (one_prompt.trajectory_panel, None),
+    "trajectory": (stage.trajectory_panel, None),
     "preconditioner": (preconditioner.preconditioner_panel, preconditioner.applies),
     "whitened": (preconditioner.whitened, preconditioner.applies),
 }
@@ -114,7 +114,7 @@ def test_a_run_that_is_still_going_shows_its_curves():
     }
     for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
         run = Run(whole.config, tensors, finished=False)
-        for draw in (training.training_panel, training.distances):
+        for draw in (preconditioner.training_panel, preconditioner.distances_panel):
             check(draw(run, View()))
 
 
@@ -143,29 +143,30 @@ def prompts():
 
 
 def test_gradient_descent_has_no_memory():
-    table = known_methods.gradient_descent(4, 0.3)
+    table = baselines.gradient_descent_table(4, 0.3)
     assert np.array_equal(table, np.diag([0.3] * 4)) and decoded.memory(table) == 0
 
 
 def test_momentum_forgets_by_beta():
-    table = known_methods.momentum(5, 0.3, 0.8)
+    table = baselines.momentum_table(5, 0.3, 0.8)
     assert table[4] == pytest.approx([0.3 * 0.8 ** (4 - j) for j in range(5)])
     assert not np.triu(table, 1).any()
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.7, 0.999])
 @pytest.mark.parametrize(
-    ("method", "table"), [(momentum, known_methods.momentum), (nesterov, known_methods.nesterov)]
+    ("method", "table"),
+    [(momentum, baselines.momentum_table), (nesterov, baselines.nesterov_table)],
 )
 def test_decoded_methods_make_the_same_iterates(prompts, method, table, beta):
-    made = known_methods.replay(table(6, 0.4, beta), *prompts)
+    made = baselines.replay(table(6, 0.4, beta), *prompts)
     assert torch.allclose(made, method(*prompts, 6, 0.4, beta), atol=1e-5)
 
 
 def test_summed_counts_from_the_start(prompts):
     S, target = prompts
-    table = known_methods.nesterov(5, 0.4, 0.7)
-    w = known_methods.replay(table, S, target)
+    table = baselines.nesterov_table(5, 0.4, 0.7)
+    w = baselines.replay(table, S, target)
     gradients = torch.einsum("ijp,ljp->lip", S, w[:-1] - target)
     again = -torch.einsum("kl,lip->kip", torch.tensor(np.cumsum(table, axis=0)), gradients)
     assert torch.allclose(again, w[1:], atol=1e-10)
@@ -177,17 +178,17 @@ def test_decoded_conjugate_gradient_makes_the_same_iterates(prompts):
         one = S[..., prompt : prompt + 1], target[..., prompt : prompt + 1]
         done = conjugate_gradient(*one, 3)
         assert torch.allclose(
-            known_methods.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5
+            baselines.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5
         )
 
 
-@pytest.mark.parametrize("table", [known_methods.momentum(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
+@pytest.mark.parametrize("table", [baselines.momentum_table(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
 def test_equivalent_steps_end_where_the_table_does(prompts, table):
     steps = decoded.equivalent(table)
     if np.iscomplexobj(steps):
         pytest.skip("no linear transformer does the same")
-    same = known_methods.replay(np.diag(steps), *prompts)[-1]
-    assert torch.allclose(same, known_methods.replay(table, *prompts)[-1], atol=1e-8)
+    same = baselines.replay(np.diag(steps), *prompts)[-1]
+    assert torch.allclose(same, baselines.replay(table, *prompts)[-1], atol=1e-8)
 
 
 def test_equivalent_steps_of_a_transformer_are_its_own():
@@ -206,7 +207,7 @@ def test_the_learned_table_is_the_model_where_it_holds_all_of_it(variant):
     batch = Batch(S[None], target[None, :, None, None], U[None, ..., None])
     path = iterates(parameters, run.config, root, batch)
     assert share == pytest.approx(1) and torch.allclose(
-        known_methods.replay(table, S, target[:, None]), path, atol=1e-5
+        baselines.replay(table, S, target[:, None]), path, atol=1e-5
     )
 
 

@@ -12,17 +12,15 @@ from icl_core.contract.experiment import STAGE, Panel, Run
 from icl_core.contract.settings_io import numbers, shares
 from icl_core.in_context_regression import grams
 from icl_core.papers.memformers import mixture, variances
-from icl_core.papers.memformers.mixture import components, protocol
-from icl_core.papers.memformers.mixture import heads as learning
-from icl_core.papers.memformers.mixture import prompts as drawn
+from icl_core.papers.memformers.mixture import heads, protocol, token_heads
 from icl_core.papers.memformers.mixture import settings as gaussians
 from icl_core.papers.memformers.mixture.settings import mixture_of
 from icl_core.papers.memformers.shared import experts, first_order, test_set
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
-from icl_core.papers.memformers.variances import test_time as variances_test_time
-from icl_core.papers.memformers.variances.test_time import heads_at
+from icl_core.papers.memformers.variances import train
+from icl_core.papers.memformers.variances.train import heads_at
 from tests.drawn import checked
 from tests.recorder import Interrupted, Recorder
 
@@ -79,13 +77,13 @@ def quick(monkeypatch):
     """Fewer prompts to evaluate on: what is tested here does not depend on how many."""
     for name in ("WATCHED", "PROMPTS"):
         monkeypatch.setattr(test_set, name, test_set.BLOCK)
-    monkeypatch.setattr(variances_test_time, "FEWER", test_set.BLOCK)
-    monkeypatch.setattr(drawn, "POOL", 2**12)
-    monkeypatch.setattr(components, "FRESH", components.BLOCK)
+    monkeypatch.setattr(train, "FEWER", test_set.BLOCK)
+    monkeypatch.setattr(heads, "POOL", 2**12)
+    monkeypatch.setattr(token_heads, "FRESH", token_heads.BLOCK)
     monkeypatch.setattr(protocol, "PICKED_STEPS", 10)
 
 
-def heads(seeds=2, H=3, L=3, d=4, seed=0) -> Heads:
+def expert_heads(seeds=2, H=3, L=3, d=4, seed=0) -> Heads:
     generator = torch.Generator().manual_seed(seed)
     A = torch.eye(d) + 0.1 * torch.randn(seeds, H, L, d, d, generator=generator)
     return Heads(0.4 * torch.eye(L) + 0.1 * torch.randn(seeds, H, L, L, generator=generator), A)
@@ -97,7 +95,7 @@ def batch_for(d=4, n=20, prompts=200, seeds=2) -> Batch:
 
 
 def test_a_gate_that_picks_a_head_is_that_head():
-    every = heads()
+    every = expert_heads()
     for h in range(3):
         picked = experts.table(torch.eye(3)[h].expand(2, 3), every.Gamma, every.A)
         alone = experts.table(torch.ones(2, 1), every.Gamma[:, h : h + 1], every.A[:, h : h + 1])
@@ -105,14 +103,14 @@ def test_a_gate_that_picks_a_head_is_that_head():
 
 
 def test_equal_heads_with_gates_that_sum_to_one_are_one_head():
-    one = heads(H=1)
+    one = expert_heads(H=1)
     gates = torch.tensor([[0.2, 0.5, 0.3], [2.0, -1.5, 0.5]])
     three = experts.table(gates, one.Gamma.expand(-1, 3, -1, -1), one.A.expand(-1, 3, -1, -1, -1))
     torch.testing.assert_close(three, experts.table(torch.ones(2, 1), one.Gamma, one.A))
 
 
 def test_no_gradient_of_the_future_is_used():
-    every = heads()
+    every = expert_heads()
     above = replace(every, Gamma=every.Gamma + torch.ones(3, 3).triu(1))
     gates = torch.ones(2, 3)
     torch.testing.assert_close(
@@ -148,7 +146,7 @@ def test_adapting_finds_a_planted_scalar():
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_adapting_lowers_the_loss_whatever_the_scale(scale):
-    every, batch = heads(), batch_for()
+    every, batch = expert_heads(), batch_for()
     every = replace(every, A=every.A * scale)
     for start in experts.starts(every).values():
         done = experts.adapt(every, batch, 60, False, start)
@@ -160,7 +158,7 @@ def test_adapting_lowers_the_loss_whatever_the_scale(scale):
 
 
 def test_one_scalar_takes_the_head_that_loses_least():
-    good, bad = heads(H=1), heads(H=1, seed=3)
+    good, bad = expert_heads(H=1), expert_heads(H=1, seed=3)
     both = Heads(
         torch.cat([bad.Gamma * 0.01, good.Gamma], 1),
         torch.cat([bad.A[..., [0]] * torch.ones(4), good.A], 1),
@@ -223,7 +221,7 @@ def test_variances_that_are_none_are_refused():
 
 def test_tokens_have_the_moments_of_the_mixture():
     of = mixture_of(gaussians.Config())
-    x = drawn.tokens(of, (400_000,), torch.Generator().manual_seed(0)).double()
+    x = heads.tokens(of, (400_000,), torch.Generator().manual_seed(0)).double()
     mean = sum(w * m for w, m in zip(of.weights, of.means, strict=True))
     for power, expected in ((1, mean), (2, of.second), (4, of.fourth)):
         values = x**power
@@ -234,7 +232,7 @@ def test_components_are_as_frequent_as_their_weights():
     config = gaussians.Config(
         means="-10, 0, 10", variances="0.01, 0.01, 0.01", weights="0.2, 0, 0.8"
     )
-    x = drawn.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
+    x = heads.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
     for mean, weight in ((-10, 0.2), (0, 0.0), (10, 0.8)):
         found = float(((x - mean).abs() < 1).double().mean())
         assert abs(found - weight) <= 4 * (weight * (1 - weight) / 100_000) ** 0.5
@@ -242,24 +240,22 @@ def test_components_are_as_frequent_as_their_weights():
 
 def test_prompts_are_means_of_squares():
     of = mixture_of(gaussians.Config())
-    S = drawn.sample_prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
+    S = heads.sample_prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
     expected = (of.fourth - of.second**2) / of.second**2 / 20
     assert abs(float(S.mean()) - 1) < 4 * float(S.std()) / 50_000**0.5
     assert float(S.var()) == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize("kind", learning.KINDS)
+@pytest.mark.parametrize("kind", heads.KINDS)
 def test_gradient_in_one_dimension_is_autograds(kind):
     config = replace(TINY["mixture"], layers=3)
-    rows = learning.rows_of(config, kind, 3)
-    start = learning.variants.initial(rows, torch.Generator().manual_seed(0))
+    rows = heads.rows_of(config, kind, 3)
+    start = heads.variants.initial(rows, torch.Generator().manual_seed(0))
     parameters = {name: value + 0.1 for name, value in start.items()}
-    gradient, measures = learning.problem(config, rows, parameters, drawn.Batches(config)).gradient(
-        0
-    )
-    batch = drawn.Batches(config).at(0)
+    gradient, measures = heads.problem(config, rows, parameters, heads.Batches(config)).gradient(0)
+    batch = heads.Batches(config).at(0)
     leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
-    table = learning.variants.table(leaves, rows, torch.ones(rows.seeds, 1, 1))
+    table = heads.variants.table(leaves, rows, torch.ones(rows.seeds, 1, 1))
     S, error, past = batch.S[:, 0, 0], batch.target[:, 0, 0], []
     for layer in range(3):
         past.append(S * error)
@@ -273,7 +269,7 @@ def test_gradient_in_one_dimension_is_autograds(kind):
 
 def test_rows_of_a_batch_have_their_own_distributions():
     config = replace(TINY["mixture"], seeds=2, batch=1000, n=20)
-    S = drawn.Batches(config).at(0).S[:, 0, 0]
+    S = heads.Batches(config).at(0).S[:, 0, 0]
     assert S.shape == (8, 1000)
     spread = S.std(-1).view(2, 4)
     of = [*mixture_of(config).components, mixture_of(config)]
@@ -283,11 +279,11 @@ def test_rows_of_a_batch_have_their_own_distributions():
 
 
 def test_a_linear_model_in_one_dimension_is_a_product():
-    rows = learning.rows_of(gaussians.Config(), "linear", 2)
+    rows = heads.rows_of(gaussians.Config(), "linear", 2)
     parameters = {"A": torch.tensor([0.5, 0.8]).view(1, 1, 2, 1, 1)}
     S = torch.tensor([0.3, 1.0, 2.0]).view(1, 1, 1, 3)
     found = first_order.expected_losses(
-        learning.variants.table(parameters, rows, torch.ones(1, 1, 1)), S
+        heads.variants.table(parameters, rows, torch.ones(1, 1, 1)), S
     )
     torch.testing.assert_close(found[0], ((1 - 0.5 * S) * (1 - 0.8 * S)).flatten().square())
 
@@ -340,7 +336,7 @@ def test_everything_is_drawn_and_measured(name, odd):
 
 
 def test_the_table_is_the_iteration_that_it_stands_for():
-    every, batch = heads(H=1, L=2), batch_for()
+    every, batch = expert_heads(H=1, L=2), batch_for()
     S, w_star = (
         batch.S.permute(0, 3, 1, 2),
         batch.target.permute(0, 3, 1, 2),

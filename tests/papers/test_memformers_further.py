@@ -9,11 +9,11 @@ import torch
 
 from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.methods import covariate_spectra, rate_grid, words
+from icl_core.papers.memformers.methods import moving_covariates, rate_grid, words
 from icl_core.papers.memformers.methods.claims import figures_and_appendices
-from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
 from icl_core.papers.memformers.methods.draw import depth, tables
 from icl_core.papers.memformers.methods.draw import rates as rates_panel
+from icl_core.papers.memformers.methods.draw.moving_covariates import spectra_panel
 from icl_core.papers.memformers.methods.settings import AUTHORS, LFOM, Config, View
 from icl_core.papers.memformers.methods.train import compute
 from icl_core.papers.memformers.shared import variants
@@ -55,19 +55,19 @@ def planted(config: Config, B: float) -> dict[str, torch.Tensor]:
 
 
 def test_without_b_the_spectra_are_those_of_the_examples():
-    white = covariate_spectra.held_out(PLAIN)
-    spectra = covariate_spectra.spectra(planted(PLAIN, 0.0), PLAIN, roots(PLAIN), white)
+    white = moving_covariates.held_out(PLAIN)
+    spectra = moving_covariates.spectra(planted(PLAIN, 0.0), PLAIN, roots(PLAIN), white)
     S = white[..., :-1] @ white[..., :-1].mT / PLAIN.n
     own = torch.linalg.eigvalsh(S).flip(-1)
-    assert spectra.shape == (3, covariate_spectra.PROMPTS, 3)
+    assert spectra.shape == (3, moving_covariates.SPECTRA_PROMPTS, 3)
     for layer in spectra:
         np.testing.assert_allclose(layer, (own / own.mean(-1, keepdim=True)).numpy(), rtol=1e-6)
 
 
 def test_a_planted_b_moves_each_eigenvalue_as_newton_schulz_does():
     """With A = I and B = b I every layer makes s (1 − b s)² of an eigenvalue s."""
-    white = covariate_spectra.held_out(PLAIN)
-    spectra = covariate_spectra.spectra(planted(PLAIN, 0.2), PLAIN, roots(PLAIN), white)
+    white = moving_covariates.held_out(PLAIN)
+    spectra = moving_covariates.spectra(planted(PLAIN, 0.2), PLAIN, roots(PLAIN), white)
     s = torch.linalg.eigvalsh(white[..., :-1] @ white[..., :-1].mT / PLAIN.n)
     for layer in range(3):
         expected = s.sort(-1, descending=True).values
@@ -78,7 +78,7 @@ def test_a_planted_b_moves_each_eigenvalue_as_newton_schulz_does():
 
 def test_the_condition_number_is_the_geometric_mean_over_prompts():
     eigenvalues = np.array([[[4.0, 2.0, 1.0], [9.0, 3.0, 1.0]]])
-    assert covariate_spectra.conditions(eigenvalues) == pytest.approx([6.0])
+    assert moving_covariates.conditions(eigenvalues) == pytest.approx([6.0])
 
 
 def test_the_spectra_are_those_of_the_covariates_of_the_layers(trained):
@@ -86,8 +86,8 @@ def test_the_spectra_are_those_of_the_covariates_of_the_layers(trained):
     run = trained("gd++ entry")
     parameters, root = parameters_at(run, 1, 3), root_of(run, 1)
     exact = {name: value.double() for name, value in parameters.items()}
-    white = covariate_spectra.held_out(run.config)[:4]
-    spectra = covariate_spectra.spectra(parameters, run.config, root, white)
+    white = moving_covariates.held_out(run.config)[:4]
+    spectra = moving_covariates.spectra(parameters, run.config, root, white)
     labels = white.new_ones(4, run.config.n)  # whatever the labels are
     moved = forward(exact, run.config, root.double(), white, labels).update[:2].sum(0)
     X = (white + moved[:, :-1])[..., :-1]
@@ -188,8 +188,8 @@ def test_panels_draw_at_every_depth_and_snapshot(trained):
             panels = [rates_panel.panel(run, view)]
             if tables.has_tokens(run.config):
                 panels.append(tables.tokens(run, view))
-            if covariate_spectra.applies(run.config):
-                panels.append(covariate_panel.panel(run, view))
+            if moving_covariates.has_spectra(run.config):
+                panels.append(spectra_panel(run, view))
             for panel in panels:
                 assert panel.figure is not None and panel.data is not None
                 assert "nan" not in panel.title

@@ -12,7 +12,6 @@ from icl_core.in_context_regression import evaluate, gram, inverse_factor
 from icl_core.papers.memformers.methods.iterates import solved
 from icl_core.papers.memformers.methods.settings import LFOM, View
 from icl_core.papers.memformers.shared import baselines, model, test_set, variants
-from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import (
     Batch,
@@ -22,6 +21,7 @@ from icl_core.papers.memformers.shared.task import (
     roots,
 )
 from icl_core.papers.memformers.shared.token_form import forward, takes_whitened
+from icl_core.papers.memformers.shared.train import Batches
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 NOISY = [name for name, variant in VARIANTS.items() if not variant.needs_examples]

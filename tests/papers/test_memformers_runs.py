@@ -9,7 +9,7 @@ from icl_core.contract.experiment import Run, names
 from icl_core.papers.memformers.convergence.settings import Config as Convergence
 from icl_core.papers.memformers.methods.draw import depth
 from icl_core.papers.memformers.methods.settings import Config
-from icl_core.papers.memformers.mixture.draw import losses as mixture_losses
+from icl_core.papers.memformers.mixture.draw import mixed_prompts
 from icl_core.papers.memformers.mixture.settings import Config as Mixture
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.draw import losses
@@ -32,10 +32,10 @@ TABLES = {
     "methods": ((depth, "METHODS", "pcg"), (losses, "LABELS", "cgd")),
     "variances": ((variances_draw, "METHODS", "scalar"), (variances_draw, "SHORT", "ones")),
     "mixture": (
-        (mixture_losses, "METHODS", "linear/scalar"),
-        (mixture_losses, "KINDS", "lfom"),
-        (mixture_losses, "CATEGORIES", "even"),
-        (mixture_losses, "SHORT", "lfom/gated"),
+        (mixed_prompts, "METHODS", "linear/scalar"),
+        (mixed_prompts, "KINDS", "lfom"),
+        (mixed_prompts, "CATEGORIES", "even"),
+        (mixed_prompts, "SHORT", "lfom/gated"),
     ),
 }
 

@@ -9,7 +9,7 @@ import pytest
 from icl_core import registry
 from icl_core.contract import story
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.speed.crossings import nearest
+from icl_core.papers.memformers.speed.claims import nearest
 from icl_core.runs import store
 
 

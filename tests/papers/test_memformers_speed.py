@@ -10,26 +10,28 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.in_context_regression.polynomial import moments
-from icl_core.papers.memformers.methods import products
-from icl_core.papers.memformers.methods.draw import depth
+from icl_core.papers.memformers.methods import moving_covariates
+from icl_core.papers.memformers.methods.draw.moving_covariates import by_products
 from icl_core.papers.memformers.methods.settings import Config as MethodsConfig
 from icl_core.papers.memformers.methods.settings import View as MethodsView
 from icl_core.papers.memformers.shared import model, variants
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.test_set import held_out
-from icl_core.papers.memformers.speed import claims, crossings, floors
+from icl_core.papers.memformers.speed import claims, train
 from icl_core.papers.memformers.speed.claims import measure
-from icl_core.papers.memformers.speed.models import (
-    BY_ID,
+from icl_core.papers.memformers.speed.settings import (
+    BOTH,
     CGD,
     EQUAL,
     LINEAR,
     MODELS,
+    MODELS_BY_ID,
     SHARED,
     STEPPED,
+    Config,
+    View,
 )
-from icl_core.papers.memformers.speed.settings import BOTH, Config, View
 from icl_core.papers.memformers.speed.train import compute, plan
 from tests.recorder import Interrupted, Recorder
 
@@ -52,7 +54,7 @@ def planted(rates, seeds=2, **settings):
     found |= {"names/coordinates": names(BOTH), "baseline/floor": np.array([0.05])}
     found["baseline/floor_shared"] = np.array([0.4])
     for id, by_rate in rates.items():
-        floor = 0.4 if BY_ID[id].has_own_floor else 0.05
+        floor = 0.4 if MODELS_BY_ID[id].has_own_floor else 0.05
         for where in BOTH:
             for index, speeds in enumerate(by_rate):
                 above = 1.1 - np.array(speeds)[:, None] * STEPS
@@ -63,9 +65,9 @@ def planted(rates, seeds=2, **settings):
 def test_a_crossing_lies_between_the_evaluations_on_the_logarithm_of_the_loss():
     # 1.1 - step / 30 is 0.1 at step 30; the evaluations are at 20 and 40
     done = planted({"linear": [[1 / 30, 1 / 100]], "shared": [[1 / 30, 1 / 50]]})
-    np.testing.assert_allclose(crossings.arrivals(done, LINEAR, "original"), [[30, 100]], rtol=1e-6)
+    np.testing.assert_allclose(claims.arrivals(done, LINEAR, "original"), [[30, 100]], rtol=1e-6)
     np.testing.assert_allclose(
-        crossings.arrivals(done, SHARED, "original"), [[30, 50]], rtol=1e-6
+        claims.arrivals(done, SHARED, "original"), [[30, 50]], rtol=1e-6
     )  # its own floor
 
 
@@ -77,16 +79,16 @@ def test_the_first_crossing_counts_and_a_start_below_is_step_zero():
             [1.0, np.nan, np.nan, np.nan, 0.2, 0.11],
         ]
     )
-    np.testing.assert_allclose(crossings.reached(STEPS, above), [9, 0, np.inf])
+    np.testing.assert_allclose(claims.reached(STEPS, above), [9, 0, np.inf])
 
 
 def test_never_is_never_a_number():
     never = planted({each.id: [[1 / 1000, 1 / 1000], [1 / 30, 1 / 1000]] for each in MODELS})
-    steps = crossings.arrivals(never, LINEAR, "original")
+    steps = claims.arrivals(never, LINEAR, "original")
     assert np.isinf(steps).tolist() == [[True, True], [False, True]]
-    assert np.isinf(crossings.typical(steps)).all() and crossings.best_rate(steps) is None
-    assert crossings.at_best(never, "original", CGD) is None
-    assert crossings.typical(np.array([[10.0, 20.0, np.inf]])) == [20]
+    assert np.isinf(claims.typical(steps)).all() and claims.best_rate(steps) is None
+    assert claims.at_best(never, "original", CGD) is None
+    assert claims.typical(np.array([[10.0, 20.0, np.inf]])) == [20]
     assert {m.claim.id: m.value for m in measure(never)}[claims.BEST_RATE.id] is None
     assert "never" in SPEED.headline(never, View())
     for drawing in SPEED.drawings:
@@ -96,14 +98,12 @@ def test_never_is_never_a_number():
 
 
 def test_factors_pair_the_seeds_and_say_what_they_bound():
-    found = crossings.factors(np.array([100.0, 400.0]), np.array([50.0, 100.0]), 1000)
+    found = claims.factors(np.array([100.0, 400.0]), np.array([50.0, 100.0]), 1000)
     np.testing.assert_allclose(found.values, [2, 4])
     assert found.mean == pytest.approx(8**0.5) and found.error == pytest.approx(
         8**0.5 * np.log(2) / 2
     )
-    found = crossings.factors(
-        np.array([np.inf, 80.0, np.inf]), np.array([50.0, np.inf, np.inf]), 1000
-    )
+    found = claims.factors(np.array([np.inf, 80.0, np.inf]), np.array([50.0, np.inf, np.inf]), 1000)
     np.testing.assert_array_equal(found.values, [20, 0, np.nan])
     assert found.at_least.tolist() == [True, False, False] and found.error is None
 
@@ -111,11 +111,11 @@ def test_factors_pair_the_seeds_and_say_what_they_bound():
 def test_the_best_rate_of_each_is_its_own():
     done = planted({"linear": [[1 / 50] * 2, [1 / 1000] * 2], "cgd": [[1 / 40] * 2, [1 / 10] * 2]})
     assert [
-        crossings.best_rate(crossings.arrivals(done, each, "whitened")) for each in (LINEAR, CGD)
+        claims.best_rate(claims.arrivals(done, each, "whitened")) for each in (LINEAR, CGD)
     ] == [0, 1]
-    best = crossings.at_best(done, "whitened", CGD)
+    best = claims.at_best(done, "whitened", CGD)
     assert best is not None and best.mean == pytest.approx(5)
-    assert crossings.at_equal(done, "whitened", CGD)[0].mean == pytest.approx(1.25)
+    assert claims.at_equal(done, "whitened", CGD)[0].mean == pytest.approx(1.25)
 
 
 def test_a_claim_that_rests_on_a_bound_says_so():
@@ -142,20 +142,20 @@ def test_a_claim_that_rests_on_a_bound_says_so():
 def test_why_a_training_never_arrives_is_measured():
     hovering, falling = (np.array([[each] * 2]) for each in (1 / 2000, 1 / 200))
     done = planted({"linear": falling.tolist(), "cgd": hovering.tolist()})
-    assert crossings.why_never(done, LINEAR, "original", 0).startswith("still falling")
+    assert claims.why_never(done, LINEAR, "original", 0).startswith("still falling")
     level = {"curve/original/cgd/0": np.full((2, len(STEPS)), 0.05 * np.exp(0.3))}
     level = Run(done.config, {**done.tensors, **level})
-    assert crossings.why_never(level, CGD, "original", 0) == "level, 0.30 above"
+    assert claims.why_never(level, CGD, "original", 0) == "level, 0.30 above"
     wild = {
         "curve/original/cgd/0": np.exp(
             np.log(0.05) + 0.3 + 0.1 * np.resize([-1, 1], (2, len(STEPS)))
         )
     }
     wild = Run(done.config, {**done.tensors, **wild})
-    assert crossings.why_never(wild, CGD, "original", 0).startswith("hovers 0.")
+    assert claims.why_never(wild, CGD, "original", 0).startswith("hovers 0.")
     lost = {"curve/original/cgd/0": np.full((2, len(STEPS)), np.nan)}
     assert (
-        crossings.why_never(Run(done.config, {**done.tensors, **lost}), CGD, "original", 0)
+        claims.why_never(Run(done.config, {**done.tensors, **lost}), CGD, "original", 0)
         == "diverged"
     )
 
@@ -163,7 +163,7 @@ def test_why_a_training_never_arrives_is_measured():
 @pytest.mark.parametrize(("layers", "value"), [(1, 0.143), (2, -0.127), (3, -0.594), (4, -0.895)])
 def test_the_floor_of_one_gamma_for_all_layers(layers, value):
     S = torch.cat([S for _, S in held_out(5, 20, 2**14)], -1)
-    assert np.log(floors.shared_floor(moments(S, None, layers), layers)) == pytest.approx(
+    assert np.log(train.shared_floor(moments(S, None, layers), layers)) == pytest.approx(
         value, abs=0.02
     )
 
@@ -237,21 +237,23 @@ def measured_degree(variant, layers):
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_degrees_by_recursion_equal_those_of_the_models(layers):
-    assert products.degree(layers) == (3**layers - 1) // 2
-    assert measured_degree("gd++", layers) == pytest.approx(products.degree(layers), abs=1e-3)
+    assert moving_covariates.degree(layers) == (3**layers - 1) // 2
+    assert measured_degree("gd++", layers) == pytest.approx(
+        moving_covariates.degree(layers), abs=1e-3
+    )
     assert measured_degree("lfom", layers) == pytest.approx(
-        products.degree(layers, moving=False), abs=1e-3
+        moving_covariates.degree(layers, moving=False), abs=1e-3
     )
 
 
 def test_products_count_matrices_as_d_vectors():
-    assert [products.products(layers, 5) for layers in (1, 2, 3, 4)] == [
+    assert [moving_covariates.products(layers, 5) for layers in (1, 2, 3, 4)] == [
         1,
         1 + 5 + 3,
         9 + 15 + 3,
         27 + 15 + 3,
     ]
-    assert [products.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
+    assert [moving_covariates.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
         4,
         4 + 8 + 45,
         57 + 8 + 45,
@@ -266,15 +268,17 @@ def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examp
 ):
     config = MethodsConfig(variant="gd++", d=d, n=n, layers=2, beside="none")
     kept = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
-    line = products.conjugate(Run(config, kept), "cg")
+    line = moving_covariates.conjugate(Run(config, kept), "cg")
     assert len(line) == length and (line[-1] < -27) == exact
     np.testing.assert_allclose(line[:2], np.log([0.8, 0.3]))
 
 
 def test_the_drawing_of_products_stands_where_covariates_move():
     config = MethodsConfig(variant="gd++", layers=2, beside="none", seeds=1)
-    assert products.applies(config) and not products.applies(MethodsConfig())
+    assert moving_covariates.covariates_move(config) and not moving_covariates.covariates_move(
+        MethodsConfig()
+    )
     found = {"depth/layers": np.array([1, 2]), "evaluated/loss": np.array([[0.8, 1e9]])}
     found |= {f"baseline/{name}": np.array([0.9, 0.4]) for name in ("cg", "pcg", "floor")}
-    panel = depth.by_products(Run(config, found), MethodsView())
+    panel = by_products(Run(config, found), MethodsView())
     assert "9 products" in panel.title and "degree 4" in panel.caption

@@ -10,7 +10,7 @@ import torch
 
 from icl_core.contract.experiment import STAGE, Run
 from icl_core.in_context_regression import conjugate_gradient, grams
-from icl_core.papers.memformers.shared import known_methods
+from icl_core.papers.memformers.shared import baselines
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import (
     EXPERIMENT,
@@ -99,8 +99,8 @@ def test_conjugate_gradient_by_layers_is_by_registers():
     )
     torch.testing.assert_close(*both, rtol=1e-10, atol=1e-10)
     done = conjugate_gradient(prompts.S, prompts.target, 4)
-    replayed = known_methods.replay(
-        known_methods.deflected(done.alpha, done.gamma), prompts.S, prompts.target
+    replayed = baselines.replay(
+        baselines.deflected_table(done.alpha, done.gamma), prompts.S, prompts.target
     )
     torch.testing.assert_close(replayed, done.iterates, rtol=1e-10, atol=1e-10)
 
@@ -110,7 +110,7 @@ def test_steps_are_differences_of_what_eq_1_1_sums_up():
     Lambda = identities.at_random(5, 1, 0.4, generator)
     Gamma = identities.steps_of(Lambda)
     torch.testing.assert_close(-Gamma.cumsum(0), Lambda)
-    again = known_methods.replay(Gamma[..., 0], prompts.S, prompts.target)
+    again = baselines.replay(Gamma[..., 0], prompts.S, prompts.target)
     torch.testing.assert_close(
         again, identities.summed(Lambda, prompts.S, prompts.target), rtol=1e-11, atol=1e-11
     )

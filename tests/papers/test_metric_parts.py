@@ -17,7 +17,7 @@ from icl_core.papers.gdssm.comparison import claims as comparison
 from icl_core.papers.gdssm.layer import claims as layer
 from icl_core.papers.gdssm.layer.input_scale import crossing
 from icl_core.papers.gdssm.nonlinear import claims as nonlinear
-from icl_core.papers.memformers.learned import risk as learned
+from icl_core.papers.memformers.learned.claims import power, power_error
 from tests.recorder import Recorder
 
 
@@ -102,8 +102,8 @@ def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
         "evaluated/loss": np.stack([np.full((3, 3), 9.0), excess + 1], -1),
         "endless/loss": np.ones((3, 2)),
     }
-    assert learned.power(Run(None, tensors), 2) == pytest.approx(-0.5)
-    assert learned.power_error(Run(None, tensors), 2) == pytest.approx(0.0, abs=1e-12)
+    assert power(Run(None, tensors), 2) == pytest.approx(-0.5)
+    assert power_error(Run(None, tensors), 2) == pytest.approx(0.0, abs=1e-12)
     tensors["evaluated/loss"][0, :, 1] = 1 + sizes**-1.0
     slopes = [
         np.polyfit(
@@ -113,13 +113,13 @@ def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
         )[0]
         for seed in range(3)
     ]
-    assert learned.power_error(Run(None, tensors), 2) == pytest.approx((2 * np.var(slopes)) ** 0.5)
+    assert power_error(Run(None, tensors), 2) == pytest.approx((2 * np.var(slopes)) ** 0.5)
     fewer = {
         name: value[:2] if name != "size/prompts" else value for name, value in tensors.items()
     }
-    assert learned.power_error(Run(None, fewer), 2) is None
+    assert power_error(Run(None, fewer), 2) is None
     tensors["evaluated/loss"][:, 1:, 1] = 0.0  # of one size alone is there an excess
-    assert np.isnan(learned.power(Run(None, tensors), 2))
+    assert np.isnan(power(Run(None, tensors), 2))
 
 
 def test_a_loss_over_anothers_is_taken_seed_by_seed():

@@ -16,11 +16,6 @@ def _steps(run: Run) -> np.ndarray:
     return multiples(run)[0]
 
 
-def _best_steps(run: Run) -> np.ndarray:
-    """Return the steps that theory names."""
-    return run["reference/floor_steps"][-1][: run.config.layers]
-
-
 def _listed(steps: Iterable[float]) -> str:
     return ", ".join(f"{step:.3f}" for step in sorted(steps))
 
@@ -58,7 +53,7 @@ LESSON = LessonWords(
     },
     readings={
         "learned_steps": lambda run: _listed(_steps(run)),
-        "best_steps": lambda run: _listed(_best_steps(run)),
+        "best_steps": lambda run: _listed(run["reference/floor_steps"][-1][: run.config.layers]),
         "stretched": _stretched,
         "factors": _factors,
     },

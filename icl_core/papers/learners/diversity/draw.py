@@ -61,11 +61,15 @@ def singular_values(run: Run, view: View) -> Panel:
     place = run.snapshot_at(view)
     config = run.config
     ranks = np.arange(1, config.d + 1)
+    optimum, fitted = (  # [seeds, d] each, largest first
+        np.linalg.svd(run[f"snapshot/{key}"][place].astype(np.float64), compute_uv=False)
+        for key in ("optimum", "fitted")
+    )
     series = [
-        Curve(name, ranks, _singular(run[f"snapshot/{key}"][place]), kind, markers=True)
-        for key, name, kind in (
-            ("optimum", "optimum", "construction"),
-            ("fitted", "fitted", "trained"),
+        Curve(name, ranks, values, kind, markers=True)
+        for name, values, kind in (
+            ("optimum", optimum, "construction"),
+            ("fitted", fitted, "trained"),
         )
     ]
     limit = one_layer.limit(config.d, config.n, config.noise)
@@ -130,8 +134,3 @@ def memory(run: Run, view: View) -> Panel:
     data = pd.DataFrame({"tasks": counts} | {curve.name: curve.mean() for curve in series})
     most = float(run["curve/memory_trained"].mean(0).max())
     return WORDS.panel("memory", run, view, figure, data=data.round(5), most=most)
-
-
-def _singular(matrices: np.ndarray) -> np.ndarray:
-    """Return the singular values of matrices [seeds, d, d], largest first, [seeds, d]."""
-    return np.linalg.svd(matrices.astype(np.float64), compute_uv=False)

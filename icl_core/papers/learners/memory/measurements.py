@@ -1,8 +1,13 @@
-"""What models and references leave at every noise, what the models' layers do there, and what is
-kept of w*."""
+"""Prompts of linear regression whose noise differs from one to the next, what models and references
+leave at every noise, what the models' layers do there, and what is kept of w*.
+
+x and w* are N(0, I). By symmetry the matrices of a layer are then multiples of the identity, so
+that a model has a few numbers a layer.
+"""
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -10,10 +15,50 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.in_context_regression.untrained import inverse
-from icl_core.papers.learners.memory.models import decoded
-from icl_core.papers.learners.memory.prompts import Prompts, draw, shares
+from icl_core.papers.learners.memory.models import decoded, gram
 from icl_core.papers.learners.memory.settings import TESTED_ON, Config
 from icl_core.papers.learners.shared import references
+
+
+@dataclass(frozen=True, eq=False)
+class Prompts:
+    """What models and references read of prompts.
+
+    G    1/n ∑ e eᵀ over the tokens e = (x, y), D = d + 1
+    w    w*
+    tau  the standard deviation of each prompt's noise, which models do not see
+    """
+
+    G: Float[Tensor, "D D prompts"]
+    w: Float[Tensor, "d prompts"]
+    tau: Float[Tensor, "prompts"]
+
+
+def draw_prompts(
+    config: Config, count: int, generator: torch.Generator, percent: float | None = None
+) -> Prompts:
+    """Draw prompts, in float64. Their noise has the given size or, in each prompt, one that is
+    uniform from zero to the largest."""
+
+    def normal(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    x = normal(config.n, config.d, count)
+    w = normal(config.d, count)
+    tau = config.largest * torch.rand(count, generator=generator, dtype=torch.float64)
+    if percent is not None:
+        tau = torch.full_like(tau, config.tau(percent))
+    y = (x * w).sum(1) + tau * normal(config.n, count)
+    return Prompts(gram(x, y), w, tau)
+
+
+def shares(
+    weights: Float[Tensor, "d *rest prompts"], w: Float[Tensor, "d *others prompts"]
+) -> Float[Tensor, "*rest"]:
+    """Return what is left of the error of predicting zero: the mean of |ŵ − w*|², over E |w*|² = d,
+    and over prompts."""
+    return (weights - w).square().sum(0).mean(-1) / len(w)
+
 
 RIDGE = "ridge"
 KNOWING = "knowing"
@@ -32,10 +77,10 @@ def measured(config: Config, models: Models) -> dict[str, np.ndarray]:
     """Return all measurements; see `train.compute`. `models` takes G and returns ŵ after every
     layer of every model by its name."""
     generator = references.stream(TEST, config.seed)
-    r = _best_ridge(draw(config, MANY, generator))
+    r = _best_ridge(draw_prompts(config, MANY, generator))
     rows: dict[str, list[Tensor]] = {}
     for percent in config.percents:
-        prompts = draw(config, TESTED_ON, generator, float(percent))
+        prompts = draw_prompts(config, TESTED_ON, generator, float(percent))
         for name, value in _at_one_noise(config, prompts, models, r).items():
             rows.setdefault(name, []).append(value)
     # Levels come first, but last of the shares, which are curves over them.
@@ -43,7 +88,7 @@ def measured(config: Config, models: Models) -> dict[str, np.ndarray]:
         name: torch.stack(values, -1 if name.startswith("share/") else 0).numpy()
         for name, values in rows.items()
     }
-    prompts = draw(config, MANY, generator)
+    prompts = draw_prompts(config, MANY, generator)
     for name, weights in reference_weights(config, prompts, r).items():
         tensors[f"total/{name}"] = shares(weights, prompts.w).numpy()
     for name, iterates in models(prompts.G).items():

@@ -10,8 +10,8 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
 from icl_core.papers.learners.memory import measurements, models
+from icl_core.papers.learners.memory.measurements import Prompts, draw_prompts, shares
 from icl_core.papers.learners.memory.models import MEMFORMER, STEPS, VARIANTS
-from icl_core.papers.learners.memory.prompts import Prompts, draw, shares
 from icl_core.papers.learners.memory.settings import BATCH, TESTED_ON, Config
 from icl_core.papers.learners.shared import references
 from icl_core.training import loop, phases, several_seeds
@@ -153,7 +153,7 @@ def _problem(config: Config, phase: str, rows: Tensor) -> loop.Problem:
     """Return what the loop trains: every row by its own loss, all on the same prompts."""
     generator = references.stream(TRAIN, config.seed)
     trained = mask(config, phase).to(rows)
-    held_out = draw(config, TESTED_ON, references.stream(EVALUATE, config.seed))
+    held_out = draw_prompts(config, TESTED_ON, references.stream(EVALUATE, config.seed))
 
     def losses(values: Tensor, prompts: Prompts) -> Tensor:
         weights = answers(config, phase, values * trained, prompts.G.to(rows))
@@ -161,7 +161,7 @@ def _problem(config: Config, phase: str, rows: Tensor) -> loop.Problem:
 
     def gradient(step: int) -> tuple[dict[str, Tensor], loop.Measures]:
         leaves = several_seeds.leaves({"rows": rows})
-        every = losses(leaves["rows"], draw(config, BATCH, generator))
+        every = losses(leaves["rows"], draw_prompts(config, BATCH, generator))
         gradients = several_seeds.clipped(several_seeds.gradients(every, leaves), CLIP)
         return gradients, {"loss": every.detach().cpu().numpy()}
 

@@ -2,8 +2,7 @@
 
 from icl_core.contract.experiment import Atlas, Drawing, Experiment
 from icl_core.in_context_regression.learner_table import LEARNERS
-from icl_core.papers.learners.prompt import claims
-from icl_core.papers.learners.prompt.draw import drawers, stage
+from icl_core.papers.learners.prompt import claims, draw, stage
 from icl_core.papers.learners.prompt.run import compute
 from icl_core.papers.learners.prompt.settings import PRESETS, TUNED_ON, Config, View
 from icl_core.papers.learners.prompt.words import WORDS
@@ -49,12 +48,12 @@ EXPERIMENT = Experiment(
         Drawing("pairs", stage.pairs_drawn, ("prompt", "scale", "points")),
         Drawing("states", stage.states, PROMPT),
         Drawing("filter", stage.kept, PROMPT),
-        Drawing("table", drawers.table, PROMPT, "This prompt", moving=False, wide=True),
-        Drawing("average", drawers.on_average, ("group",), AVERAGE, moving=False),
-        Drawing("nearest", drawers.nearest, (), WHO, moving=False, wide=True),
-        Drawing("distances", drawers.distances, (), WHO, moving=False),
-        Drawing("symmetries", drawers.symmetries, (), SYMMETRIES, moving=False, wide=True),
-        Drawing("broken", drawers.broken, ("group", "changed"), "Break it", moving=False),
+        Drawing("table", draw.table, PROMPT, "This prompt", moving=False, wide=True),
+        Drawing("average", draw.on_average, ("group",), AVERAGE, moving=False),
+        Drawing("nearest", draw.nearest, (), WHO, moving=False, wide=True),
+        Drawing("distances", draw.distances, (), WHO, moving=False),
+        Drawing("symmetries", draw.symmetries, (), SYMMETRIES, moving=False, wide=True),
+        Drawing("broken", draw.broken, ("group", "changed"), "Break it", moving=False),
     ),
     presets=PRESETS,
     cost=cost,

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.contract.statistics import mean_and_error
-from icl_core.in_context_regression import changes, tuning
+from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import one_step_share, sample
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import weights
@@ -170,7 +170,7 @@ def _over_closed_form(run: Run) -> tuple[float, float]:
     than the run has, at the rate that was tuned."""
     home = run.config.home
     prompts = sample(home, MANY, references.stream(STREAM, 1))
-    shares = tuning.exact_errors(
+    shares = learner_table.exact_errors(
         BY_ID["sum"], prompts, settings_of(run, "sum"), home, run.config.steps, every=False
     )
     mean, error = mean_and_error((shares[0] / home.label_variance()).numpy())

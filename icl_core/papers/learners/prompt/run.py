@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.in_context_regression import changes, tuning
+from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import Home, Prompts, error, sample
 from icl_core.in_context_regression.learner_table import BY_ID, LEARNERS
 from icl_core.in_context_regression.untrained import Learner, Settings, weights
@@ -68,7 +68,7 @@ def _tuned(config: Config, progress: Progress) -> dict[str, dict[str, float]]:
     settings: dict[str, dict[str, float]] = {}
     for learner in LEARNERS:
         progress.enter(f"tuning: {learner.short}")
-        settings[learner.id] = tuning.tune(learner, prompts, config.home, config.steps)
+        settings[learner.id] = learner_table.tune(learner, prompts, config.home, config.steps)
     return settings
 
 
@@ -86,7 +86,7 @@ def _over_lengths(
     for id, settings in tuned.items():
         learner = BY_ID[id]
         if learner.linear:
-            losses = tuning.exact_errors(learner, tested, settings, home, config.steps)
+            losses = learner_table.exact_errors(learner, tested, settings, home, config.steps)
         else:
             losses = error(weights(learner, tested, settings, home, config.steps), tested)
         losses = losses / home.label_variance()  # [lengths, prompts]

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.in_context_regression import linear, polynomial, tuned
-from icl_core.in_context_regression.prompts import coloured, grams
+from icl_core.in_context_regression import polynomial, solvers
+from icl_core.in_context_regression.covariance import coloured, grams
 from icl_core.in_context_regression.solvers import conjugate_gradient, gradient_descent
 from icl_core.papers.learners.rotation.settings import Config
 
@@ -91,13 +91,13 @@ def _shares(
     descent = list(one)
     floor = list(one)
     for depth, best in enumerate(fitted, 1):
-        rate = tuned.best_rate(first, D, depth)
-        maps = linear.error_maps(gradient_descent, second, depth, rate)[-1]
-        descent.append(_mean(linear.expected_loss(maps, D), config.d))
-        floor.append(_mean(linear.expected_loss(polynomial.evaluate(best, second), D), config.d))
+        rate = polynomial.best_rate(first, D, depth)
+        maps = solvers.error_maps(gradient_descent, second, depth, rate)[-1]
+        descent.append(_mean(solvers.expected_loss(maps, D), config.d))
+        floor.append(_mean(solvers.expected_loss(polynomial.evaluate(best, second), D), config.d))
     target = white[:, half:] if D is None else white[:, half:] / D.sqrt()[:, None]
     iterates = conjugate_gradient(second, target, len(fitted)).iterates
-    losses = linear.sampled_loss(iterates - target, D)  # [L + 1, prompts]
+    losses = solvers.sampled_loss(iterates - target, D)  # [L + 1, prompts]
     start = losses[0].mean()
     conjugate = [
         (float(row.mean() / start), float(row.std() / start / len(row) ** 0.5)) for row in losses
@@ -111,7 +111,7 @@ def _shares(
 
 def _mean(losses: Tensor, d: int) -> tuple[float, float]:
     """Return the mean of losses over that of predicting zero, d, and its standard error."""
-    mean, error = linear.mean_and_error(losses)
+    mean, error = solvers.mean_and_error(losses)
     return float(mean) / d, float(error) / d
 
 

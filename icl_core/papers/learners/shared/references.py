@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression import learner_table
 from icl_core.in_context_regression.home import Home, Prompts, error
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import weights
@@ -28,7 +28,7 @@ def final_weights(home: Home, tuned_on: Prompts, prompts: Prompts) -> dict[str, 
         "Bayes": ("bayes", {}, 1),
     }.items():
         learner = BY_ID[id]
-        chosen = settings or tuning.tune(learner, tuned_on, home, steps)
+        chosen = settings or learner_table.tune(learner, tuned_on, home, steps)
         learned[name] = weights(learner, prompts, chosen, home, steps, every=False)[0]
     return learned
 

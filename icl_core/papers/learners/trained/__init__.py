@@ -1,8 +1,7 @@
 """Twelve models of two papers, trained on the same prompts and measured by one ruler."""
 
 from icl_core.contract.experiment import Drawing, Experiment
-from icl_core.papers.learners.trained import claims
-from icl_core.papers.learners.trained.draw import drawers, own_pairs, stage
+from icl_core.papers.learners.trained import claims, draw, own_prompt
 from icl_core.papers.learners.trained.settings import PRESETS, Config, View
 from icl_core.papers.learners.trained.train import compute
 from icl_core.papers.learners.trained.words import WORDS
@@ -33,24 +32,24 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=claims.measure,
     drawings=(
-        Drawing("errors", stage.errors, wide=True),
-        Drawing("plane", stage.weights, ("prompt",)),
-        Drawing("bend", stage.bend, wide=True),
-        Drawing("constructed", drawers.constructed, (), BESIDE, moving=False),
-        Drawing("constructions", drawers.constructions, (), BESIDE, moving=False, wide=True),
-        Drawing("acts like", drawers.acts_like, (), LIKE, wide=True),
-        Drawing("certificate", drawers.certificate, (), CERTIFICATES, moving=False, wide=True),
-        Drawing("own pairs", own_pairs.pairs, ("prompt", "points"), OWN, moving=False),
-        Drawing("own plane", own_pairs.weights, ("prompt", "points"), OWN, moving=False),
+        Drawing("errors", draw.errors, wide=True),
+        Drawing("plane", draw.weights, ("prompt",)),
+        Drawing("bend", draw.bend, wide=True),
+        Drawing("constructed", draw.constructed, (), BESIDE, moving=False),
+        Drawing("constructions", draw.constructions, (), BESIDE, moving=False, wide=True),
+        Drawing("acts like", draw.acts_like, (), LIKE, wide=True),
+        Drawing("certificate", draw.certificate, (), CERTIFICATES, moving=False, wide=True),
+        Drawing("own pairs", own_prompt.pairs, ("prompt", "points"), OWN, moving=False),
+        Drawing("own plane", own_prompt.weights, ("prompt", "points"), OWN, moving=False),
         Drawing(
             "own answers",
-            own_pairs.answers,
+            own_prompt.answers,
             ("prompt", "points", "query"),
             OWN,
             moving=False,
             wide=True,
         ),
-        Drawing("training", drawers.training, (), "All curves", live=True, moving=False),
+        Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,
     cost=cost,

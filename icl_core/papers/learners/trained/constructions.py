@@ -10,7 +10,7 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.trained_learner import TrainedLearner
-from icl_core.in_context_regression import tuning
+from icl_core.in_context_regression import learner_table
 from icl_core.in_context_regression.home import Prompts, sample
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import METHODS, weights
@@ -68,7 +68,7 @@ def of_run(run: Run) -> dict[str, Rule]:
         if learner.construction is not None:
             id, steps = learner.construction
             if learner.construction not in tuned:
-                settings = tuning.tune(BY_ID[id], prompts, config.home, steps)
+                settings = learner_table.tune(BY_ID[id], prompts, config.home, steps)
                 tuned[learner.construction] = Rule(id, steps, settings)
             rules[learner.id] = tuned[learner.construction]
     return rules

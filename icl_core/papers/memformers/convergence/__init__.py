@@ -7,7 +7,7 @@ from icl_core.papers.memformers.convergence.train import completed, compute, com
 from icl_core.papers.memformers.convergence.words import WORDS
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
-from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
+from icl_core.papers.memformers.shared.draw import preconditioner, two_forms
 from icl_core.papers.memformers.shared.train import goes_on
 
 
@@ -56,8 +56,8 @@ EXPERIMENT = Experiment(
             PROMPT,
             wide=True,
         ),
-        Drawing("all distances", training.distances, (), CURVES, live=True),
-        Drawing("loss", training.training_panel, (), CURVES, live=True),
+        Drawing("all distances", preconditioner.distances_panel, (), CURVES, live=True),
+        Drawing("loss", preconditioner.training_panel, (), CURVES, live=True),
     ),
     presets=PRESETS,
     cost=cost,

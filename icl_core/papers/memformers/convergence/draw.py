@@ -12,9 +12,8 @@ from icl_core.figures.style import INK, axis, colour, layout
 from icl_core.papers.memformers.convergence.settings import Config, View
 from icl_core.papers.memformers.convergence.words import CLOSE, WORDS
 from icl_core.papers.memformers.shared.draw import preconditioner
-from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
-from icl_core.papers.memformers.shared.draw.training import TICKS
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, written
+from icl_core.papers.memformers.shared.draw.preconditioner import TICKS
 from icl_core.papers.memformers.shared.load_run import covariance_of
 from icl_core.papers.memformers.shared.variants import distances as away_from_identity
 
@@ -34,7 +33,7 @@ def distances(run: Run, view: View) -> Panel:
         Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers
     ]
     figure = figures.curves(
-        series, "training step", "distance", log_y=True, at=run.step(view), height=HEIGHT
+        series, "training step", "distance", log_y=True, at=run.step(view), height=SEAT
     )
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     return WORDS.panel("distances", run, view, fitted(figure))
@@ -128,7 +127,7 @@ def _multiples(run: Run, view: View, snapshot: int) -> np.ndarray:
 
 def _steps(now: np.ndarray, best: np.ndarray, top: float) -> Figure:
     layers = np.arange(1, len(now) + 1)
-    figure = Figure(layout=layout(HEIGHT, showlegend=False))
+    figure = Figure(layout=layout(SEAT, showlegend=False))
     for step in best[np.isfinite(best)]:
         where = {"x0": 0, "x1": 1, "xref": "paper", "y0": float(step), "y1": float(step)}
         figure.add_shape(

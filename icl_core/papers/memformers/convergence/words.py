@@ -11,9 +11,12 @@ from icl_core.contract.number_text import number_text
 from icl_core.contract.story import first_from
 from icl_core.contract.words import Words
 from icl_core.papers.memformers.convergence.settings import Config, View
-from icl_core.papers.memformers.shared.captions import EXAMPLE
-from icl_core.papers.memformers.shared.draw.preconditioner import distances_at, multiples
-from icl_core.papers.memformers.shared.draw.training import random_distance
+from icl_core.papers.memformers.shared.draw.preconditioner import (
+    distances_at,
+    multiples,
+    random_distance,
+)
+from icl_core.papers.memformers.shared.words import EXAMPLE
 
 CLOSE = 0.1  # from a multiple of Σ⁻¹, as a share of its size
 SAME = 0.1  # a share by which two steps may differ and count as one

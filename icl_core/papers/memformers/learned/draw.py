@@ -9,12 +9,17 @@ from icl_core.contract.claims import agree
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
-from icl_core.papers.memformers.learned.claims import AUTHORS, PRINTED, PRINTED_CGD
-from icl_core.papers.memformers.learned.risk import excess, lead, power
+from icl_core.papers.memformers.learned.claims import (
+    AUTHORS,
+    PRINTED,
+    PRINTED_CGD,
+    excess,
+    lead,
+    power,
+)
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.learned.words import WORDS
-from icl_core.papers.memformers.shared.draw.losses import printed, written
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, printed, written
 from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
 
 DEEPEST = -6.0  # a log-loss below CGD's that the axis of leads still shows
@@ -42,7 +47,7 @@ def gap(run: Run, view: View) -> Panel:
         "log-loss",
         log_x=True,
         lines=lines,
-        height=HEIGHT,
+        height=SEAT,
         x_range=(sizes[0] / 1.3, sizes[-1] * 1.3),
         y_range=(lowest - 0.8, min(highest, _top(run)) + 0.8),
     )
@@ -272,7 +277,7 @@ def _against_steps(run: Run, series: list[Curve], also: tuple[float, ...] = (0.0
         x_range=(0.85, run.config.layers + 0.15),
         y_range=(lowest - 0.5, max(highest, zero[1] + 0.3)),
         lines=[zero],
-        height=HEIGHT,
+        height=SEAT,
     )
     figure.update_layout(legend={"title": {"text": "N ="}})
     return figure.update_xaxes(tickvals=_steps(run))

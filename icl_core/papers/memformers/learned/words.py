@@ -6,11 +6,11 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.memformers.learned.risk import excess, power
+from icl_core.papers.memformers.learned.claims import excess, power
 from icl_core.papers.memformers.learned.settings import Config, View
-from icl_core.papers.memformers.shared.captions import EXAMPLE, compared, times
 from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.test_set import PROMPTS
+from icl_core.papers.memformers.shared.words import EXAMPLE, compared, times
 
 ROOT = -0.5  # the power of N in the usual bound of uniform convergence
 NEAR = 0.25  # of that power: about as fast

@@ -3,27 +3,16 @@
 from collections.abc import Callable
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
-from icl_core.papers.memformers.methods import (
-    claims,
-    covariate_spectra,
-    decode,
-    products,
-    protocols,
-)
+from icl_core.papers.memformers.methods import claims, decode, moving_covariates
+from icl_core.papers.memformers.methods.claims import four_protocols
 from icl_core.papers.memformers.methods.claims.atlas import ATLAS
-from icl_core.papers.memformers.methods.draw import covariate_spectra as covariate_panel
-from icl_core.papers.memformers.methods.draw import (
-    depth,
-    one_prompt,
-    rates,
-    stage,
-    tables,
-)
+from icl_core.papers.memformers.methods.draw import depth, rates, stage, tables
+from icl_core.papers.memformers.methods.draw.moving_covariates import by_products, spectra_panel
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import completed, compute, count
 from icl_core.papers.memformers.methods.words import WORDS, headline
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
-from icl_core.papers.memformers.shared.draw import preconditioner, training, two_forms
+from icl_core.papers.memformers.shared.draw import preconditioner, two_forms
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -60,7 +49,7 @@ def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
 def _has_room_for_loss(config: Config) -> bool:
     """Return whether the stage shows the loss of a model that may learn its prompts by heart; the
     panel of four protocols takes its seat."""
-    return stage.keeps_its_batch(config) and not protocols.applies(config)
+    return stage.keeps_its_batch(config) and not four_protocols.applies(config)
 
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
@@ -86,7 +75,7 @@ EXPERIMENT = Experiment(
         Drawing(
             "batch", stage.batch, moving=False, applies=stage.keeps_its_batch, seeds=MEAN_OF_SEEDS
         ),
-        Drawing("path", one_prompt.path, PLANE),
+        Drawing("path", stage.path, PLANE),
         Drawing(
             "learned",
             tables.learned,
@@ -103,7 +92,7 @@ EXPERIMENT = Experiment(
             stage.by_protocol,
             (),
             moving=False,
-            applies=protocols.applies,
+            applies=four_protocols.applies,
             seeds=MEAN_OF_SEEDS,
         ),
         Drawing("loss", stage.loss, applies=_has_room_for_loss, seeds=MEAN_OF_SEEDS),
@@ -121,11 +110,11 @@ EXPERIMENT = Experiment(
         Drawing("overfit", depth.overfit_panel, (), METHODS, moving=False),
         Drawing(
             "products",
-            depth.by_products,
+            by_products,
             (),
             METHODS,
             moving=False,
-            applies=products.applies,
+            applies=moving_covariates.covariates_move,
         ),
         Drawing("rates", rates.panel, (), METHODS, moving=False),
         Drawing(
@@ -136,7 +125,7 @@ EXPERIMENT = Experiment(
             wide=True,
             applies=decode.applies,
         ),
-        Drawing("trajectory", one_prompt.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
+        Drawing("trajectory", stage.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
         Drawing("forms", two_forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
         Drawing(
             "whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS
@@ -151,13 +140,21 @@ EXPERIMENT = Experiment(
         ),
         Drawing(
             "covariates",
-            covariate_panel.panel,
+            spectra_panel,
             MODEL,
             BESIDE,
-            applies=covariate_spectra.applies,
+            applies=moving_covariates.has_spectra,
         ),
-        Drawing("training", training.training_panel, ("single_seeds",), CURVES, live=True),
-        Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),
+        Drawing("training", preconditioner.training_panel, ("single_seeds",), CURVES, live=True),
+        Drawing(
+            "distances",
+            preconditioner.distances_panel,
+            (),
+            CURVES,
+            live=True,
+            wide=True,
+            applies=KNOWS,
+        ),
     ),
     presets=PRESETS,
     headline=headline,

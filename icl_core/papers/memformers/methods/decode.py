@@ -1,4 +1,4 @@
-"""The table (`shared.known_methods`) that a trained model amounts to, and what is read
+"""The table (see `shared.baselines`) that a trained model amounts to, and what is read
 off a table."""
 
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.polynomial import Polynomial
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.shared import known_methods, variants
+from icl_core.papers.memformers.shared import baselines, variants
 from icl_core.papers.memformers.shared.load_run import constructed, parameters_at, root_of, tuned
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
@@ -55,9 +55,10 @@ def references(run: Run, depth: int) -> Tables:
         BUILT: np.diag(built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
         CGD: unit * run["reference/cg"][:depth, :depth],
-        "gradient descent": unit * known_methods.gradient_descent(depth, *tuned(run, "gd", depth)),
-        "momentum, tuned": unit * known_methods.momentum(depth, *tuned(run, "momentum", depth)),
-        "Nesterov, tuned": unit * known_methods.nesterov(depth, *tuned(run, "nesterov", depth)),
+        "gradient descent": unit
+        * baselines.gradient_descent_table(depth, *tuned(run, "gd", depth)),
+        "momentum, tuned": unit * baselines.momentum_table(depth, *tuned(run, "momentum", depth)),
+        "Nesterov, tuned": unit * baselines.nesterov_table(depth, *tuned(run, "nesterov", depth)),
     }
 
 

@@ -15,7 +15,7 @@ from icl_core.in_context_regression import (
     nesterov,
 )
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared import known_methods, load_run
+from icl_core.papers.memformers.shared import baselines, load_run
 from icl_core.papers.memformers.shared.task import Batch
 
 Paths = dict[str, Tensor]
@@ -94,6 +94,6 @@ def _construction(
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
-        return {"construction": known_methods.replay(np.diag(steps), problem.S, problem.fitted)}
-    path = known_methods.replay(np.diag(steps), white, target)
+        return {"construction": baselines.replay(np.diag(steps), problem.S, problem.fitted)}
+    path = baselines.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}

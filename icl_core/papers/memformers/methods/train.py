@@ -1,30 +1,41 @@
-"""Train one model for every depth, and the models it is compared with."""
+"""Train one model for every depth, and the models it is compared with; where a config says so,
+after a first phase.
 
+In the authors' first phase A_l alone learns, without memory, on a new batch every 100 steps; then
+the model begins there. In most of their notebooks ten steps are made of it, and none is kept; in
+that of Figure 4 it is 900, and decides where GD++ ends.
+"""
+
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from icl_core.contract.experiment import Progress, Tensors, names
-from icl_core.papers.memformers.methods import protocols
-from icl_core.papers.memformers.methods.first_phase import with_first_phases
+from icl_core.papers.memformers.methods.claims import four_protocols
 from icl_core.papers.memformers.methods.settings import Config
-from icl_core.papers.memformers.shared import authors_test
+from icl_core.papers.memformers.shared import test_set, variants
 from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.batched_trainings import at_once
 from icl_core.papers.memformers.shared.load_run import preview_of
+from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.shared.train import (
+    Batches,
     by_depth,
     by_phase,
     every_depth,
     frozen,
     measures,
     on_own_batch,
+    problem,
+    trained,
 )
-from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.training import phases
-from icl_core.training.phases import Made
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.training import loop, phases
+from icl_core.training.phases import Made, Phase, Report
 
 MAIN = "main"
 
@@ -42,8 +53,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     snapshot/*     [snapshots, seeds, …] of the deepest model, beside `snapshot/step`
     final/<depth>/*, beside/<id>/final/<depth>/*
     frozen/rotation  [seeds, d, d], `frozen/eigenvalues` [d]
-    authors/*      of the authors' own prompts: see `authors_test.classical`
-    protocol/*     of four protocols: see `protocols.gathered`
+    authors/*      of the authors' own prompts: see `test_set.classical_of_authors`
+    protocol/*     of four protocols: see `four_protocols.gathered`
 
     The trainings are no `run_grid`: every depth of every model is declared and read in
     `shared.train`, and its curves come padded. Raises `Diverged` and `Cancelled`.
@@ -55,10 +66,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     results = phases.run(plan, progress, partial(_curves, config), preview=preview)
     same_prompts = {} if config.batches == "fresh" else on_own_batch(config)
     if config.batches == "authors":
-        same_prompts |= authors_test.classical(config)
+        same_prompts |= test_set.classical_of_authors(config)
     return {
         **_gathered(config, results),
-        **protocols.gathered(config, models, results),
+        **four_protocols.gathered(config, models, results),
         **baseline_losses(config),
         **same_prompts,
         **frozen(config),
@@ -68,7 +79,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def _models(config: Config) -> dict[str, Config]:
     """Return the configs of all models that a run trains, by name."""
     models = {MAIN: config, **companions(config)}
-    return {**models, **protocols.models(config, models)}
+    return {**models, **four_protocols.models(config, models)}
 
 
 def count(config: Config) -> int:
@@ -96,7 +107,7 @@ def companions(config: Config) -> dict[str, Config]:
         "free": {"free": {"variant": "lfom", **one_head}},
         "one head": {"one-head": one_head},
         "coordinates": {other: {"coordinates": other} for other in _other_coordinates(config)},
-        "protocols": {"linear": protocols.LINEAR},
+        "protocols": {"linear": four_protocols.LINEAR},
         "all": {variant: {"variant": variant} for variant in ("linear", "cgd", "lfom", "shared")},
     }
     return {
@@ -147,3 +158,48 @@ def _gathered(config: Config, results: Made) -> dict[str, np.ndarray]:
     deepest = results[f"{MAIN} {config.layers}"]
     snapshots = {name: array for name, array in deepest.items() if name.startswith("snapshot/")}
     return {**tensors, **snapshots}
+
+
+FIRST_TRAINING = {"batches": "resampled", "beta_1": 0.99, "beta_2": 0.9, "clip": 0.01}
+
+
+def with_first_phases(plan: list[Phase], models: Mapping[str, Config]) -> list[Phase]:
+    """Return the trainings of `plan`, each named "<model> <depth>", each behind the first phase if
+    its model asks for one."""
+    phases: list[Phase] = []
+    for phase in plan:
+        name, _, depth = phase.name.rpartition(" ")
+        config = replace(models[name], layers=int(depth))
+        if not config.first_steps:
+            phases.append(phase)
+            continue
+        first = Phase(
+            f"{phase.name} first",
+            config.first_steps,
+            partial(_train_first_phase, config),
+            label=f"{phase.label}, A",
+        )
+        phases += [first, replace(phase, given=(first.name,))]
+    return phases
+
+
+def _train_first_phase(config: Config, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """Return `final/A`, and `final/B` where covariates move, as training without memory leaves
+    them."""
+    without = "gd++" if VARIANTS[config.variant].moves_covariates else "linear"
+    alone = replace(
+        config, variant=without, steps=config.first_steps, beside="none", **FIRST_TRAINING
+    )
+    generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
+    parameters = variants.initial(alone, generator)
+    root = roots(config)  # the authors' prompts have rotations of their own
+    whole = problem(alone, parameters, root, Batches(alone), lambda step: {})
+
+    def without_memory(step: int) -> tuple[Parameters, loop.Measures]:
+        gradient, measures = whole.gradient(step)
+        return {name: each for name, each in gradient.items() if name != "Gamma"}, measures
+
+    trained("the first phase", alone, replace(whole, gradient=without_memory), resumed, report)
+    return {
+        f"final/{name}": each.cpu().numpy() for name, each in parameters.items() if name != "Gamma"
+    }

@@ -12,7 +12,6 @@ from icl_core.papers.memformers.methods import decode, iterates
 from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.shared import test_set
-from icl_core.papers.memformers.shared.captions import EXAMPLE, above, compared
 from icl_core.papers.memformers.shared.draw.losses import LABELS, floor_of
 from icl_core.papers.memformers.shared.load_run import (
     depth_of,
@@ -22,6 +21,7 @@ from icl_core.papers.memformers.shared.load_run import (
     variant_beside,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
+from icl_core.papers.memformers.shared.words import EXAMPLE, above, compared
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 CLOSE = 0.1  # log-losses that differ by less count as equal

@@ -2,11 +2,11 @@
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.memformers.mixture import claims
-from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials
+from icl_core.papers.memformers.mixture.draw import mixed_prompts, one_component
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
 from icl_core.papers.memformers.mixture.train import compute
 from icl_core.papers.memformers.mixture.words import WORDS
-from icl_core.papers.memformers.shared.gated_diagram import diagram
+from icl_core.papers.memformers.shared.diagram import gated_diagram
 
 
 def cost(config: Config) -> float:
@@ -64,20 +64,29 @@ EXPERIMENT = Experiment(
             ("depth_shown", "seed_shown"),
             applies=of_components,
         ),
-        Drawing("comparison", losses.comparison, applies=of_tokens, seeds=MEAN_OF_SEEDS),
-        Drawing("shapes", polynomials.shapes, ("seed_shown",), applies=of_tokens),
-        Drawing("shares", losses.shares, ("depth_shown", "seed_shown"), applies=of_tokens),
-        Drawing("depth", losses.depth, (), METHODS, wide=True, applies=of_tokens),
-        Drawing("methods", losses.methods, ("depth_shown",), METHODS, wide=True, applies=of_tokens),
-        Drawing("gates", losses.gates, ("depth_shown", "seed_shown"), PROMPTS, applies=of_tokens),
+        Drawing("comparison", mixed_prompts.comparison, applies=of_tokens, seeds=MEAN_OF_SEEDS),
+        Drawing("shapes", mixed_prompts.shapes, ("seed_shown",), applies=of_tokens),
+        Drawing("shares", mixed_prompts.shares, ("depth_shown", "seed_shown"), applies=of_tokens),
+        Drawing("depth", mixed_prompts.depth, (), METHODS, wide=True, applies=of_tokens),
+        Drawing(
+            "methods",
+            mixed_prompts.methods,
+            ("depth_shown",),
+            METHODS,
+            wide=True,
+            applies=of_tokens,
+        ),
+        Drawing(
+            "gates", mixed_prompts.gates, ("depth_shown", "seed_shown"), PROMPTS, applies=of_tokens
+        ),
         Drawing(
             "polynomials",
-            polynomials.polynomials_panel,
+            mixed_prompts.polynomials_panel,
             ("seed_shown",),
             PROMPTS,
             applies=of_tokens,
         ),
-        Drawing("spread", polynomials.spread, (), PROMPTS, applies=of_tokens),
+        Drawing("spread", mixed_prompts.spread, (), PROMPTS, applies=of_tokens),
         Drawing("picked", one_component.picked, (), PROMPTS, applies=of_components),
         Drawing(
             "picked shares",
@@ -86,13 +95,13 @@ EXPERIMENT = Experiment(
             PROMPTS,
             applies=of_components,
         ),
-        Drawing("test time", losses.test_time, (), CURVES, applies=of_tokens),
+        Drawing("test time", mixed_prompts.test_time, (), CURVES, applies=of_tokens),
         Drawing("gates learning", one_component.test_time, (), CURVES, applies=of_components),
-        Drawing("training", losses.training, (), CURVES, live=True),
+        Drawing("training", mixed_prompts.training, (), CURVES, live=True),
     ),
     presets=PRESETS,
     cost=cost,
-    diagram=lambda config: diagram(
+    diagram=lambda config: gated_diagram(
         mixture_of(config).names,
         *(("shares", "comparison") if of_tokens(config) else ("gates shown", "gated heads")),
     ),

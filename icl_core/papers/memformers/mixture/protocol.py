@@ -1,6 +1,10 @@
-"""Figures 9 and 10 as in the authors' code: every prompt of one component, P_l free, the heads
-trained for 300 steps of Adam at 1e-3 on one batch each, then their gates (and Γ) for 5,000 on
-prompts of the mixture. Both minimise the mean."""
+"""Figures 9 and 10 as in the authors' code, what heads and gates lose on fresh prompts, and what
+Theorem 4.1 says of them.
+
+Every prompt is of one component and P_l free; the heads are trained for 300 steps of Adam at 1e-3
+on one batch each, then their gates (and Γ) for 5,000 on prompts of the mixture. Both minimise the
+mean.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,15 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.contract.experiment import Tensors
+from icl_core.contract.experiment import Tensors, names
 from icl_core.machine import device
-from icl_core.papers.memformers.mixture import components, token_heads
-from icl_core.papers.memformers.mixture.components import Tokens
+from icl_core.papers.memformers.mixture import token_heads
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
+from icl_core.papers.memformers.mixture.token_heads import Tokens
 from icl_core.papers.memformers.shared.train import EVALUATIONS
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import loop, phases, several_seeds
-from icl_core.training.phases import Phase, Report
+from icl_core.training.phases import Made, Phase, Report
 
 KINDS = ("linear", "lfom")
 METHODS = ("linear/gated", "lfom/gated", "lfom/adapted")
@@ -69,14 +73,16 @@ def _train_heads(
 ) -> dict[str, np.ndarray]:
     """Train all heads of one kind and depth, rows seeds × components; their loss is watched on
     fresh prompts."""
-    batch = components.training(config)
+    batch = token_heads.training_batch(config)
     H = len(mixture_of(config).components)
     parameters = _initial(config, kind, depth)
     alone = torch.ones(len(batch.x), 1, device=device.current_device())
     of = problem(
         parameters, lambda leaves: token_heads.gated(leaves, alone), batch, config.learning_rate
     )
-    watched = [next(components.fresh(config, m)) for m in range(H)]  # the first block of each
+    watched = [
+        next(token_heads.fresh_prompts(config, m)) for m in range(H)
+    ]  # the first block of each
 
     def watch(step: int) -> loop.Measures:
         every = _fresh_losses(config, token_heads.gated(parameters, alone), watched)  # [rows, H]
@@ -147,7 +153,7 @@ def _train_gates(
     learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.current_device())}
     if ways > 1:
         learned["Gamma"] = heads.pop("Gamma")
-    met = components.met(config)
+    met = token_heads.prompts_met(config)
     prompts = Tokens(met.x.repeat(ways, 1, 1), met.target.repeat(ways, 1))
     of = problem(
         learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1)
@@ -174,7 +180,7 @@ def _train_picked(
     repeated = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
     learned = {"gates": torch.zeros(len(repeated["P"]), H, device=device.current_device())}
     of = problem(
-        learned, partial(_with_gates, repeated), components.met_of_each(config), PICKED_RATE
+        learned, partial(_with_gates, repeated), token_heads.met_of_each(config), PICKED_RATE
     )
     of = replace(of, schedule=loop.cosine(PICKED_STEPS))
     state = loop.train(of, PICKED_STEPS, [PICKED_STEPS], resumed, report)
@@ -212,3 +218,115 @@ def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
         **recorded,
         "curve/loss": recorded["curve/loss"].reshape(config.seeds, -1, len(recorded["curve/step"])),
     }
+
+
+Losses = tuple[
+    Tensor, Tensor
+]  # of every component, [seeds, M]: the mean over fresh prompts, and its variance
+
+
+def results_of(config: Config, by_phase: Made) -> dict[str, np.ndarray]:
+    """Return for each of `names/methods`, on the prompts met `own/<id>` and on fresh ones
+    `evaluated/<id>` with `error/<id>` of its logarithm [seeds, K]; by component `component/<id>`
+    [seeds, K, M]; `gate/<id>` [seeds, K, H]; `learning/<id>` [seeds, points] at `learning/step`. Of
+    each kind, on every component, `head/<kind>`, the head that learned it, alone, and
+    `one_hot/<kind>`, all heads with its gate one and the others zero, [seeds, K, M]; and with gates
+    learned on that component `picked/<kind>` [seeds, M] and `pick/<kind>` [seeds, M, H]."""
+    depths = range(1, config.layers + 1)
+    by_depth = [_at_depth(config, by_phase, depth) for depth in depths]
+    stacked = {name: np.stack([each[name] for each in by_depth], 1) for name in by_depth[0]}
+    deepest = {method: _rows_of(config, by_phase, method, config.layers) for method in METHODS}
+    return {
+        "names/methods": names(METHODS),
+        "names/kinds": names(KINDS),
+        "depth/layers": np.array(depths),
+        "baseline/zero": np.array(token_heads.nothing_learned(config)),
+        "learning/step": deepest[METHODS[0]]["learning/step"],
+        **{f"learning/{method}": part["learning"] for method, part in deepest.items()},
+        **stacked,
+        **_of_picked(config, by_phase),
+    }
+
+
+def _at_depth(config: Config, by_phase: Made, depth: int) -> dict[str, np.ndarray]:
+    tensors: dict[str, Tensor] = {}
+    weights = torch.tensor(mixture_of(config).weights)
+    for method in METHODS:
+        part = _rows_of(config, by_phase, method, depth)
+        heads = heads_of(config, by_phase[f"{method.partition('/')[0]} {depth}"])
+        learned = {name: torch.tensor(array) for name, array in phases.final(part).items()}
+        mean, variance = losses_on_fresh(
+            config, token_heads.gated({**heads, **learned}, learned["gates"])
+        )
+        total = mean @ weights
+        tensors |= {f"component/{method}": mean, f"evaluated/{method}": total}
+        tensors |= {
+            f"error/{method}": (variance @ weights.square()).sqrt() / total,
+            f"gate/{method}": learned["gates"],
+        }
+        tensors |= {f"own/{method}": torch.tensor(part["own"])}
+    for kind in KINDS:
+        tensors |= _of_heads(config, kind, heads_of(config, by_phase[f"{kind} {depth}"]))
+    return {name: value.cpu().numpy().astype(np.float32) for name, value in tensors.items()}
+
+
+def _rows_of(config: Config, by_phase: Made, method: str, depth: int) -> Tensors:
+    """Return what was learned at test time of one method, of the rows that its kind's phase holds:
+    gates alone stand first."""
+    kind, _, what = method.partition("/")
+    rows = slice(config.seeds, None) if what == "adapted" else slice(config.seeds)
+    part = by_phase[f"{kind} gates {depth}"]
+    return {name: array if name == "learning/step" else array[rows] for name, array in part.items()}
+
+
+def _of_heads(config: Config, kind: str, heads: Parameters) -> dict[str, Tensor]:
+    """Return what every head loses on its own component: by itself, as if there were no other, and
+    picked among all by its gate."""
+    H = heads["P"].shape[1]
+    alone = [
+        token_heads.gated(
+            {name: value[:, m : m + 1] for name, value in heads.items()},
+            torch.ones(config.seeds, 1),
+        )
+        for m in range(H)
+    ]
+    picked = [token_heads.gated(heads, torch.eye(H)[m].expand(config.seeds, H)) for m in range(H)]
+    rows = {
+        name: torch.stack([_losses_on(config, layers, m)[0] for m, layers in enumerate(every)], 1)
+        for name, every in (("head", alone), ("one_hot", picked))
+    }
+    return {f"{name}/{kind}": value for name, value in rows.items()}
+
+
+def _of_picked(config: Config, by_phase: Made) -> dict[str, np.ndarray]:
+    """Return what gates learned on a single component lose there."""
+    tensors = {}
+    for kind in KINDS:
+        gates = torch.tensor(by_phase[f"{kind} picked"]["final/gates"])  # [seeds, M, H]
+        heads = heads_of(config, by_phase[f"{kind} {config.layers}"])
+        losses = [
+            _losses_on(config, token_heads.gated(heads, gates[:, m]), m)[0]
+            for m in range(gates.shape[1])
+        ]
+        tensors |= {
+            f"pick/{kind}": gates.numpy(),
+            f"picked/{kind}": torch.stack(losses, 1).numpy().astype(np.float32),
+        }
+    return tensors
+
+
+def losses_on_fresh(config: Config, layers: token_heads.Layers) -> Losses:
+    """Return what layers lose on fresh prompts of every component."""
+    pairs = [_losses_on(config, layers, m) for m in range(len(mixture_of(config).components))]
+    mean, variance = zip(*pairs, strict=True)
+    return torch.stack(mean, 1), torch.stack(variance, 1)
+
+
+def _losses_on(config: Config, layers: token_heads.Layers, component: int) -> Losses:
+    """Return what layers lose on fresh prompts of one component: the mean [seeds] and the variance
+    of that mean."""
+    second = mixture_of(config).components[component].second
+    every = torch.cat(
+        [expected(layers, x, second) for x in token_heads.fresh_prompts(config, component)], 1
+    ).double()
+    return every.mean(1).float(), (every.var(1) / every.shape[1]).float()

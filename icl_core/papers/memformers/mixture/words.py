@@ -7,8 +7,8 @@ from icl_core.contract.story import Example
 from icl_core.contract.words import Words
 from icl_core.papers.memformers.mixture.claims import ADAPTED, GATED, LINEAR, by_component
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
-from icl_core.papers.memformers.shared.captions import TO, compared
 from icl_core.papers.memformers.shared.load_run import end
+from icl_core.papers.memformers.shared.words import TO, compared
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 EXAMPLE = Example(

@@ -1,14 +1,21 @@
-"""The test set: fresh prompts, the same for every model of a task, on which query and w* are
-integrated out."""
+"""The test sets: fresh prompts, the same for every model of a task, on which query and w* are
+integrated out; and the authors' own.
+
+The authors test trained models on one batch, the classical methods on five, and these also on the
+batch that models are trained on. They leave out each prompt's last example for the classical
+methods.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from icl_core import in_context_regression as regression
 from icl_core.in_context_regression import (
     covariates,
     evaluate,
@@ -18,14 +25,17 @@ from icl_core.in_context_regression import (
     noise_loss,
 )
 from icl_core.machine import device
-from icl_core.papers.memformers.shared import model
+from icl_core.papers.memformers.shared import authors_prompts, model
+from icl_core.papers.memformers.shared.authors_prompts import LEFT_OUT, Normals
 from icl_core.papers.memformers.shared.task import (
     Batch,
+    eigenvalues_of,
     gaussian,
     integrated,
     label_noise,
     rotations,
     turned,
+    turned_batch,
 )
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
@@ -146,3 +156,70 @@ def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
     exact = losses.double()
     mean = exact.mean(-1)
     return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5
+
+
+# learning rates on the gradient summed over the examples, and β
+AUTHORS_NESTEROV = 0.03
+AUTHORS_MOMENTUM = 0.005
+AUTHORS_BETA = 0.9
+
+
+def losses_of_authors(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """Return a model's mean loss on the authors' test batch, [seeds]."""
+    variant = VARIANTS[config.variant]
+    shape = (config.d, config.n, config.batch)
+    if variant.tested_on_next_draw:
+        normals = authors_prompts.next_batch(*shape, config.layers)
+    else:
+        normals = authors_prompts.test_batch(*shape)
+    batch = turned_batch(config, normals, variant.needs_examples)
+    loss, _ = model.loss_and_gradient(parameters, config, root, batch, "mean")
+    return loss
+
+
+def classical_of_authors(config: Any) -> dict[str, np.ndarray]:
+    """Return `authors/cg`, `authors/nesterov` and `authors/momentum` [5, K], mean losses on each of
+    the five test batches after one to `layers` steps, and `authors/cg_train` [K], conjugate
+    gradient's on the training batch.
+
+    None of them depends on how a prompt is turned: all are in the eigenbasis of Σ.
+    """
+    shape = (config.d, config.n, config.batch)
+    batches = [
+        authors_prompts.classical_batch(config.d, config.n, seed, config.batch)
+        for seed in authors_prompts.CONJUGATE
+    ]
+    examples = config.n - LEFT_OUT
+    by_batch = [classical_on_batch(normals, config, examples) for normals in batches]
+    lines = {
+        f"authors/{method}": np.stack([losses[method] for losses in by_batch])
+        for method in by_batch[0]
+    }
+    own = classical_on_batch(authors_prompts.training_batch(*shape), config, examples)
+    return {**lines, "authors/cg_train": own["cg"]}
+
+
+def classical_on_batch(normals: Normals, config: Any, examples: int) -> dict[str, np.ndarray]:
+    """Return what each classical method that sees that many examples loses on a batch, [K]."""
+    root = eigenvalues_of(config).sqrt()[:, None]  # [d, 1]
+    X = root[:, :, None] * normals.first(examples).U.double()  # [d, examples, prompts]
+    S = regression.gram(X)
+    target = normals.target.double() / root
+    query = normals.query.double() * root
+    paths = {
+        "cg": regression.conjugate_gradient(S, target, config.layers).iterates,
+        "nesterov": regression.nesterov(
+            S, target, config.layers, examples * AUTHORS_NESTEROV, AUTHORS_BETA
+        ),
+        "momentum": regression.momentum(
+            S, target, config.layers, examples * AUTHORS_MOMENTUM, AUTHORS_BETA
+        ),
+    }
+    return {name: _mean_losses(iterates - target, query) for name, iterates in paths.items()}
+
+
+def _mean_losses(errors: Tensor, query: Tensor) -> np.ndarray:
+    """Return the mean squared error on the queries [d, prompts] after each step, [K], of errors
+    [K + 1, d, prompts]."""
+    residuals = torch.einsum("kdp,dp->kp", errors[1:], query)
+    return residuals.square().mean(1).numpy().astype(np.float32)

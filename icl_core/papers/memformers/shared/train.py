@@ -1,4 +1,5 @@
-"""Train one model of one depth, all seeds in one pass: a part of every run of this paper."""
+"""Train one model of one depth, all seeds in one pass, on its prompts, step by step: a part of
+every run of this paper."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,9 +12,18 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
 from icl_core.in_context_regression import conjugate_gradient, inverse_factor
-from icl_core.papers.memformers.shared import authors_test, model, test_set, variants
-from icl_core.papers.memformers.shared.batches import Batches
-from icl_core.papers.memformers.shared.task import FEWEST, Batch, covariances, roots
+from icl_core.papers.memformers.shared import authors_prompts, model, test_set, variants
+from icl_core.papers.memformers.shared.task import (
+    FEWEST,
+    Batch,
+    Pool,
+    covariances,
+    fixed_batch,
+    gaussian,
+    label_noise,
+    roots,
+    turned_batch,
+)
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
@@ -23,6 +33,7 @@ EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
 HALVED = 2000
 EVALUATED = ("loss", "error", "median", "batches", "train")
 AUTHORS = "authors"  # of the authors' own prompts: what is measured on their test batch
+RESAMPLED = 100  # steps that a batch is kept for in the paper's text
 
 
 SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
@@ -78,6 +89,52 @@ def goes_on(config: Any) -> bool:
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
     """Return the curves of a training, NaN where it has not arrived yet."""
     return state.curves(evaluations(config))
+
+
+class Batches:
+    """Gives each step its prompts: fresh ones, or the same for 100 steps or for all."""
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
+        # of the seed alone: every depth and what is trained beside it meet the same prompts
+        self.generator = torch.Generator().manual_seed(30_000 + config.seed)
+        self.examples = VARIANTS[config.variant].needs_examples
+        self.pool: Pool | None = None
+        if config.batches == "fresh":
+            has_examples = self.examples or config.noise > 0
+            self.pool = Pool(config, self.generator, has_examples)
+        self.kept: Batch | None = None
+        self.period = -1  # of the batch that is kept
+
+    def at(self, step: int) -> Batch:
+        """Return the batch of a step. Steps come in order; a training that is resumed may begin at
+        any."""
+        if self.pool is not None:
+            config = self.config
+            S, U = self.pool.take(config.seeds, config.batch, self.generator)
+            target = gaussian((len(S), config.d, 1, config.batch), self.generator)
+            if U is None or not config.noise:
+                return Batch(S, target, U)
+            noise = label_noise(U, config.noise, self.generator)
+            return Batch(S, target, U if self.examples else None, noise=noise)
+        period = step // RESAMPLED if self.config.batches == "resampled" else 0
+        if self.kept is None and self.config.batches == "authors":
+            self.kept = authors_batch(self.config, self.examples)
+            self.period = period
+        if self.kept is None or self.period != period:
+            # a generator of its own for each period: a run that is resumed meets the same batch
+            own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
+            self.kept = fixed_batch(self.config, own, self.examples)
+            self.period = period
+        return self.kept
+
+
+def authors_batch(config: Any, examples: bool) -> Batch:
+    """Return the authors' own training batch as every seed meets it. A method that is learned
+    directly leaves out each prompt's last example, as their classical methods do."""
+    left_out = 0 if VARIANTS[config.variant].preconditioned else authors_prompts.LEFT_OUT
+    normals = authors_prompts.training_batch(config.d, config.n + left_out, config.batch)
+    return turned_batch(config, normals.first(config.n), examples)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +209,7 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
         "batches": test_set.batches(parameters, config, root),
     }
     if config.batches == "authors":
-        measures[AUTHORS] = authors_test.losses(parameters, config, root)
+        measures[AUTHORS] = test_set.losses_of_authors(parameters, config, root)
     return measures
 
 

@@ -3,9 +3,10 @@
 from icl_core.contract.experiment import Drawing, Experiment
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.speed import claims, draw
-from icl_core.papers.memformers.speed.models import LINEAR, MODELS
 from icl_core.papers.memformers.speed.settings import (
     BOTH,
+    LINEAR,
+    MODELS,
     PRESETS,
     Config,
     View,

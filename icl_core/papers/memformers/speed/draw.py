@@ -12,10 +12,9 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import LAYERS, PAPER, axis, colour, layout
-from icl_core.papers.memformers.shared.draw.losses import roomy
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, roomy
 from icl_core.papers.memformers.shared.load_run import step
-from icl_core.papers.memformers.speed.crossings import (
+from icl_core.papers.memformers.speed.claims import (
     WITHIN,
     Factors,
     above_floor,
@@ -28,17 +27,17 @@ from icl_core.papers.memformers.speed.crossings import (
     typical,
     why_never,
 )
-from icl_core.papers.memformers.speed.models import (
-    BY_ID,
+from icl_core.papers.memformers.speed.settings import (
     CGD,
     EQUAL,
     LFOM,
     LINEAR,
     MEMORIES,
+    MODELS_BY_ID,
     STEPPED,
     Timed,
+    View,
 )
-from icl_core.papers.memformers.speed.settings import View
 from icl_core.papers.memformers.speed.words import WORDS
 
 # of the axis of steps, times the steps of the training
@@ -80,7 +79,7 @@ def shown(run: Run, view: View) -> list[Timed]:
 
 
 def _steps_panel(run: Run, view: View, coordinates: str) -> Panel:
-    figure = Figure(layout=layout(HEIGHT, hovermode="closest"))
+    figure = Figure(layout=layout(SEAT, hovermode="closest"))
     rates = run["rate/values"]
     limit = run.config.steps
     models = shown(run, view)
@@ -198,7 +197,7 @@ def _row(run: Run, model: Timed, coordinates: str, index: int) -> dict[str, str]
 
 def worth(run: Run, view: View) -> Panel:
     """Draw the factor of each model over the linear transformer."""
-    figure = Figure(layout=layout(HEIGHT))
+    figure = Figure(layout=layout(SEAT))
     places = [*(f"{rate:g}" for rate in run["rate/values"]), "best"]
     values = []
     for number, model in enumerate(COMPARED):
@@ -300,7 +299,7 @@ def at_rate(run: Run, view: View) -> Panel:
 
 def every_rate(run: Run, view: View) -> Panel:
     """Draw one model's loss at every rate; also of a run that is still going."""
-    model = BY_ID[view.model]
+    model = MODELS_BY_ID[view.model]
     rates = run["rate/values"] if "rate/values" in run.tensors else np.empty(0)
     series = [
         Curve(
@@ -320,7 +319,7 @@ def every_rate(run: Run, view: View) -> Panel:
     return WORDS.panel("every rate", run, view, roomy(figure), data=data)
 
 
-def _losses(run: Run, series: list[Curve], height: int = HEIGHT) -> Figure:
+def _losses(run: Run, series: list[Curve], height: int = SEAT) -> Figure:
     lines = [(f"{WITHIN} above the floor", WITHIN, "floor")]
     figure = figures.curves(
         series, "training step", "above the floor", log_x=True, log_y=True, lines=lines,

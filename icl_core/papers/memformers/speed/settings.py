@@ -1,5 +1,7 @@
-"""The settings of the experiment on what memory is worth: which trainings are timed, its view and
-its presets."""
+"""The settings of the experiment on what memory is worth: the models whose training is timed and
+how each is drawn, the view and the presets."""
+
+from dataclasses import dataclass
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
@@ -13,7 +15,40 @@ from icl_core.papers.memformers.shared.settings import (
     Task,
     task_of,
 )
-from icl_core.papers.memformers.speed.models import MODELS, Timed
+from icl_core.papers.memformers.shared.variants import VARIANTS
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A model by its `variant`, some of whose parameters may be `frozen` at their
+    initial values."""
+
+    id: str
+    name: str
+    variant: str
+    kind: str  # its colour
+    symbol: str
+    frozen: tuple[str, ...] = ()
+
+    @property
+    def has_own_floor(self) -> bool:
+        """Return whether it cannot be every polynomial of its degree."""
+        return not VARIANTS[self.variant].equal_power
+
+
+LINEAR, STEPPED, CGD, LFOM, SHARED = MODELS = (
+    Timed("linear", "linear", "linear", "layer 2", "circle"),
+    # the CGD-like Memformer with γ = 0: it remembers nothing, but has a step size of its own in
+    # every layer
+    Timed("stepped", "linear + α", "cgd", "layer 5", "diamond", frozen=("gamma",)),
+    Timed("cgd", "CGD-like", "cgd", "layer 4", "square"),
+    Timed("lfom", "LFOM", "lfom", "trained", "cross"),
+    Timed("shared", "one Γ (own floor)", "shared", "layer 3", "x"),
+)
+MODELS_BY_ID = {each.id: each for each in MODELS}
+EQUAL = tuple(each for each in MODELS if not each.has_own_floor)
+MEMORIES = (CGD, LFOM)
+
 
 BOTH = {"original": "original, A", "whitened": "whitened, √Σ A √Σ"}
 SHOWN = {

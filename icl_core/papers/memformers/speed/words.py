@@ -7,9 +7,8 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Words
-from icl_core.papers.memformers.shared import captions
-from icl_core.papers.memformers.shared.captions import EXAMPLE
-from icl_core.papers.memformers.speed.crossings import (
+from icl_core.papers.memformers.shared.words import EXAMPLE, times
+from icl_core.papers.memformers.speed.claims import (
     WITHIN,
     Factors,
     arrivals,
@@ -19,8 +18,15 @@ from icl_core.papers.memformers.speed.crossings import (
     nearest,
     typical,
 )
-from icl_core.papers.memformers.speed.models import BY_ID, CGD, LINEAR, STEPPED, Timed
-from icl_core.papers.memformers.speed.settings import Config, View
+from icl_core.papers.memformers.speed.settings import (
+    CGD,
+    LINEAR,
+    MODELS_BY_ID,
+    STEPPED,
+    Config,
+    Timed,
+    View,
+)
 
 BOUNDS = (1.3, 4.0)  # of how many times as fast: no faster below, far faster above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere
@@ -36,7 +42,7 @@ def _factor(coordinates: str, model: Timed, slower: Timed, run: Run, view: Any) 
 
 def _times(coordinates: str, model: Timed, run: Run, view: Any) -> str:
     """Return the factor over the linear transformer in words, such as "3.6 times"."""
-    return captions.times(_factor(coordinates, model, LINEAR, run, view))
+    return times(_factor(coordinates, model, LINEAR, run, view))
 
 
 def _seeds(coordinates: str, slower: Timed, run: Run, view: Any) -> str:
@@ -73,7 +79,7 @@ def _steps(coordinates: str, model: Timed, run: Run, view: Any) -> float:
 
 def _best_rate(run: Run, view: Any) -> int | None:
     """Return the index of the rate at which the view's model arrives soonest."""
-    return best_rate(arrivals(run, BY_ID[view.model], view.coordinates))
+    return best_rate(arrivals(run, MODELS_BY_ID[view.model], view.coordinates))
 
 
 def _models_too_late(run: Run, view: Any) -> int:
@@ -132,11 +138,13 @@ WORDS = Words(
         "models_too_late": _models_too_late,
         "models_timed": lambda run, view: len(models_of(run)),
         # of the one model at every rate
-        "model_shown": lambda run, view: BY_ID[view.model].name,
+        "model_shown": lambda run, view: MODELS_BY_ID[view.model].name,
         "finished": lambda run, view: run.finished,
         "model_arrives": lambda run, view: _best_rate(run, view) is not None,
         "best_rate": lambda run, view: float(run["rate/values"][_best_rate(run, view)]),
-        "best_steps": lambda run, view: _steps(view.coordinates, BY_ID[view.model], run, view),
+        "best_steps": lambda run, view: _steps(
+            view.coordinates, MODELS_BY_ID[view.model], run, view
+        ),
     },
     of_config={"within": lambda config: WITHIN},
     right={"sooner": _sooner, "whitened": _whitened},

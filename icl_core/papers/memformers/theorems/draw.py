@@ -9,8 +9,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve, Track
 from icl_core.figures.style import INK, axis, layout
-from icl_core.papers.memformers.shared.draw.losses import roomy
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, roomy
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import parameters
 from icl_core.papers.memformers.theorems.settings import View
@@ -119,7 +118,7 @@ def differences(run: Run, view: View) -> Panel:
         x_range=(0.85, x[-1] + 0.15),
         y_range=ENDS,
         lines=[("float64's rounding", EPSILON, "gradient descent")],
-        height=HEIGHT,
+        height=SEAT,
     )
     # On the left it would cover the curves.
     figure.layout["annotations"][0].update(x=0.99, xanchor="right")
@@ -142,7 +141,7 @@ def gradient(run: Run, view: View) -> Panel:
         Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True)
         for name, row in norms.items()
     ]
-    figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
+    figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=SEAT)
     data = pd.DataFrame({"prompts": size} | every)
     return WORDS.panel("gradient", run, view, fitted(figure, figures.HALF), data=data)
 
@@ -167,7 +166,7 @@ def _rows(names: list[str], values: list[int], kinds: list[str]) -> Figure:
     bars.update(marker={"color": [figures.colour(kind) for kind in kinds]})
     bars.update(textposition="outside", textangle=0, textfont={"size": SMALL}, cliponaxis=False)
     bars.update(hovertemplate="%{y}: %{x}<extra></extra>")
-    figure = Figure([bars], layout(HEIGHT, showlegend=False, bargap=0.2))
+    figure = Figure([bars], layout(SEAT, showlegend=False, bargap=0.2))
     figure.update_xaxes(axis("numbers", range=[0, 1.08 * max(values)], showticklabels=False))
     figure.update_yaxes(axis(type="category", autorange="reversed", showgrid=False, dtick=1))
     figure = fitted(figure).update_layout(margin={"t": 2, "b": 20})

@@ -109,7 +109,8 @@ def last_sign(prompts: Prompts, steps: Tensor) -> Pair:
 def n_twice(prompts: Prompts) -> Pair:
     """Measure eqs. A.5, A.6 and A.10: the distance of their first step, A = I, from what a layer
     does."""
-    layer = by_tokens("linear", {"A": _eye(prompts)}, prompts)[-1]
+    A = torch.eye(len(prompts.Sigma), dtype=torch.float64)[None]
+    layer = by_tokens("linear", {"A": A}, prompts)[-1]
     right = product(prompts.S, prompts.target)
     return _off(right / prompts.X.shape[1], layer), _off(right, layer)
 
@@ -191,7 +192,3 @@ def inverse(Sigma: Tensor) -> Pair:
 def _off(value: Tensor, right: Tensor) -> float:
     """Return the distance of all entries together, relative to the second's size."""
     return float((value - right).norm() / right.norm())
-
-
-def _eye(prompts: Prompts) -> Tensor:
-    return torch.eye(len(prompts.Sigma), dtype=torch.float64)[None]

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from icl_core import in_context_regression as regression
 from icl_core.in_context_regression import product
-from icl_core.papers.memformers.shared import known_methods
+from icl_core.papers.memformers.shared import baselines
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import covariances
@@ -72,7 +72,7 @@ class Case:
         return (
             coefficients["Gamma"]
             if "Gamma" in coefficients
-            else known_methods.deflected(coefficients["alpha"], coefficients["gamma"])
+            else baselines.deflected_table(coefficients["alpha"], coefficients["gamma"])
         )
 
 
@@ -100,13 +100,13 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     ball = (MOMENTUM / unit, BETA)
     ahead = (NESTEROV / unit, BETA)
     alpha, gamma = (target.new_full((layers, count), value) for value in ball)
-    nesterov = torch.from_numpy(known_methods.nesterov(layers, *ahead))
+    nesterov = torch.from_numpy(baselines.nesterov_table(layers, *ahead))
     numbers = at_random(layers, 1, NESTEROV / unit, generator)  # [L, L, 1]
     diagonals = at_random(layers, d, NESTEROV / unit, generator)  # [L, L, d]
     return {
         "cgd": Case("cgd", {"alpha": cgd.alpha, "gamma": cgd.gamma}, cgd.iterates),
         "cgd-gamma": Case(
-            "lfom", {"Gamma": known_methods.deflected(cgd.alpha, cgd.gamma)}, cgd.iterates
+            "lfom", {"Gamma": baselines.deflected_table(cgd.alpha, cgd.gamma)}, cgd.iterates
         ),
         "momentum": Case(
             "cgd", {"alpha": alpha, "gamma": gamma}, regression.momentum(S, target, layers, *ball)

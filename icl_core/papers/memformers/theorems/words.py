@@ -6,7 +6,7 @@ from typing import Any
 from icl_core.contract.experiment import Run
 from icl_core.contract.number_text import number_text, power_of_ten
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.memformers.shared.captions import EXAMPLE
+from icl_core.papers.memformers.shared.words import EXAMPLE
 from icl_core.papers.memformers.theorems import claims, parameters
 from icl_core.papers.memformers.theorems.claims import expected, gap_of
 from icl_core.papers.memformers.theorems.settings import LEMMA, METHODS, Config, View

@@ -1,7 +1,7 @@
 """Gates that put heads together on prompts of a variance that no head has seen."""
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
-from icl_core.papers.memformers.shared.gated_diagram import diagram
+from icl_core.papers.memformers.shared.diagram import gated_diagram
 from icl_core.papers.memformers.variances import claims, draw
 from icl_core.papers.memformers.variances.settings import PRESETS, Config, View, met_by, trained_on
 from icl_core.papers.memformers.variances.train import compute
@@ -58,7 +58,7 @@ EXPERIMENT = Experiment(
     ),
     presets=PRESETS,
     cost=cost,
-    diagram=lambda config: diagram(
+    diagram=lambda config: gated_diagram(
         [f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"
     ),
 )

@@ -10,9 +10,10 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT, INK, TICKS
-from icl_core.papers.memformers.shared.draw.categories import Bar, dots, stacks
+from icl_core.papers.memformers.shared.draw.categories import Bar, dots, named, stacks
 from icl_core.papers.memformers.shared.draw.losses import (
     NEUTRAL,
+    fitted,
     over_layers,
     printed,
     roomy,
@@ -20,7 +21,6 @@ from icl_core.papers.memformers.shared.draw.losses import (
     window,
     written,
 )
-from icl_core.papers.memformers.shared.draw.stage import fitted, named
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.variances.claims import (

@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.number_text import number_text
 from icl_core.contract.words import Words
-from icl_core.papers.memformers.shared.captions import EXAMPLE, above, compared
+from icl_core.papers.memformers.shared.words import EXAMPLE, above, compared
 from icl_core.papers.memformers.variances.claims import at_home, by_method, weighed
 from icl_core.papers.memformers.variances.settings import Config, View, met_by, trained_on
 

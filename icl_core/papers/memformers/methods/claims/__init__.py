@@ -7,7 +7,6 @@ from icl_core.papers.memformers.methods.claims import (
     figures_and_appendices,
     four_protocols,
     kept_batches,
-    label_noise,
     printed_curves,
     training_end,
 )
@@ -41,7 +40,7 @@ ALL = (
     *figures_and_appendices.ALL,
     *printed_curves.CLAIMS,
     *four_protocols.CLAIMS,
-    *label_noise.CLAIMS,
+    *training_end.NOISE_CLAIMS,
     *atlas.CLAIMS,
 )
 
@@ -50,7 +49,7 @@ def measure(run: Run) -> list[Metric]:
     """Return the metrics of the claims that a run's setting is about."""
     metrics: list[Metric] = []
     if run.config.batches == "fresh":
-        metrics += training_end.measure(run) + label_noise.measure(run)
+        metrics += training_end.measure(run) + training_end.measure_noise(run)
         if training_end.FRESH_KEEPS_UP.is_at(run.config):
             keeps_up = training_end.FRESH_KEEPS_UP
             metrics.append(kept_batches.behind_cgd(run, keeps_up, slice(5, 7)))

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import covariate_spectra, decode, rate_grid
+from icl_core.papers.memformers.methods import decode, moving_covariates, rate_grid
 from icl_core.papers.memformers.methods.authors_settings import EITHER, FOURTH, FRESH, TASK
 from icl_core.papers.memformers.methods.claims.kept_batches import behind_cgd
 from icl_core.papers.memformers.methods.claims.training_end import fresh_log_loss
@@ -289,7 +289,7 @@ def _covariates(run: Run) -> list[Metric]:
     claim = next((claim for claim in claims if claim.is_at(run.config)), None)
     if claim is None:
         return []
-    conditions = covariate_spectra.conditions_of_seeds(run)  # [seeds, layers]
+    conditions = moving_covariates.conditions_of_seeds(run)  # [seeds, layers]
     falls = np.log(conditions[:, -1] / conditions[:, 0])
     means = np.exp(np.log(conditions).mean(0))
     lowest = int(means.argmin())

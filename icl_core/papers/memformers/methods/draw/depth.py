@@ -5,11 +5,9 @@ GD++ cost."""
 import numpy as np
 import pandas as pd
 
-from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods import products
+from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS, findings
@@ -22,7 +20,6 @@ from icl_core.papers.memformers.shared.draw.losses import (
     trained_name,
 )
 from icl_core.papers.memformers.shared.load_run import end, log_of
-from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # of a baseline, by id: name, colour, dash, overlay from which it is drawn
 METHODS = {
@@ -249,61 +246,3 @@ def _outcome(fresh: float, gap: float, zero: float) -> int:
     if gap < WIDE:
         return 1 if fresh >= zero else 2
     return 3
-
-
-def by_products(run: Run, view: View) -> Panel:
-    """Draw the log-loss on fresh prompts against products with S."""
-    d = run.config.d
-    depths = [int(layers) for layers in run["depth/layers"]]
-    logs = log_of(run["evaluated/loss"])
-    zero = float(np.log(d))
-    tokens = run.config.n if VARIANTS[run.config.variant].needs_examples else 0
-    costs = [products.products(layers, d, tokens) for layers in depths]
-    degrees = [products.degree(layers) for layers in depths]
-    lines = {name: products.conjugate(run, name) for name in ("cg", "pcg")}
-    floor = log_of(run["baseline/floor"])
-    low, high = losses.window(
-        [mean_of(logs), floor, [zero], *(line[:-1] for line in lines.values())]
-    )
-    high = min(high, zero + 1.5)
-    last = max(costs[-1], products.MOST)
-    series = [_level(name, line, last, low + 0.02 * (high - low)) for name, line in lines.items()]
-    series += [
-        Curve(FULL + " (B = 0)", depths, floor, "floor"),
-        Curve("GD++, by its degree", degrees, logs, "trained", "dot", markers=True),
-        Curve("GD++, by products", costs, logs, "trained", markers=True),
-    ]
-    figure = figures.curves(
-        series, "products with S, or degree", "log-loss", log_x=True,
-        x_range=(0.9, 1.1 * last), y_range=(low, high), lines=[("predicting zero", zero, "floor")],
-    )  # fmt: skip
-    can_be_exact = run.config.n >= d <= products.MOST
-    return WORDS.panel(
-        "products",
-        run,
-        view,
-        losses.roomy(figure),
-        data=_products_table(depths, costs, degrees, mean_of(logs)),
-        error=float(mean_of(logs)[-1]),
-        products=costs[-1],
-        degree=degrees[-1],
-        exact=can_be_exact,
-        cg=float(lines["cg"][-1]),
-        cg_steps=len(lines["cg"]),
-    )
-
-
-def _level(name: str, line: np.ndarray, last: int, edge: float) -> Curve:
-    """Return the curve of a line, level from its end on; not below the `edge` of the picture."""
-    label, kind, dash, _ = METHODS[name]
-    x = np.append(np.arange(1, len(line) + 1), last)
-    y = np.maximum(np.append(line, line[-1]), edge)
-    return Curve(label, x, y, kind, dash, markers=True)
-
-
-def _products_table(
-    depths: list[int], costs: list[int], degrees: list[int], logs: np.ndarray
-) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"layers": depths, "products with S": costs, "degree": degrees, "GD++": logs.round(4)}
-    )

@@ -1,6 +1,8 @@
-"""What is on stage of losses: by depth, on a model's own batch, over the training, and what memory
-gains under four protocols."""
+"""What is on stage: losses by depth, on a model's own batch and over the training, what memory
+gains under four protocols, and one prompt, the iterates of methods in the plane of two eigenvectors
+of Σ."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,17 +11,18 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
-from icl_core.figures import Curve, mean_of
+from icl_core.figures import Bowl, Curve, Track, mean_of
+from icl_core.figures.drawn_paths import window
 from icl_core.figures.style import COLOURS, PAPER
-from icl_core.papers.memformers.methods import protocols
-from icl_core.papers.memformers.methods.claims import printed_curves
+from icl_core.papers.memformers.methods import iterates
+from icl_core.papers.memformers.methods.claims import four_protocols, printed_curves
 from icl_core.papers.memformers.methods.draw import depth
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS, log_loss_shown
+from icl_core.papers.memformers.shared import load_run
 from icl_core.papers.memformers.shared.draw import losses
-from icl_core.papers.memformers.shared.draw.losses import over_layers
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
-from icl_core.papers.memformers.shared.load_run import end, log_of
+from icl_core.papers.memformers.shared.draw.losses import SEAT, fitted, over_layers
+from icl_core.papers.memformers.shared.load_run import depth_of, end, log_of
 
 # of a loss: its name, colour and dash
 BATCH = {
@@ -72,7 +75,7 @@ def by_depth(run: Run, view: View) -> Panel:
         *depth.ridge(run),
     ]
     zero = float(np.log(run.config.d))
-    figure = over_layers(series, "log-loss", depth.limits(run, zero), zero, HEIGHT)
+    figure = over_layers(series, "log-loss", depth.limits(run, zero), zero, SEAT)
     figure.add_traces(depth.rings(run))
     return WORDS.panel(
         "by_depth", run, view, fitted(figure.add_trace(_dot(L, reached)), seat_of(run.config))
@@ -122,9 +125,7 @@ def batch(run: Run, view: View) -> Panel:
         for key, curve in as_printed.items()
         if key in styles
     )
-    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(
-        losses.printed(points)
-    )
+    figure = over_layers(series, "log-loss", y_range, zero, SEAT).add_traces(losses.printed(points))
     return WORDS.panel(
         "batch",
         run,
@@ -149,7 +150,7 @@ def loss(run: Run, view: View) -> Panel:
         y_range=y_range,
         lines=[("predicting zero", zero, "floor")],
         at=run.step(view),
-        height=HEIGHT,
+        height=SEAT,
     )
     return WORDS.panel("loss", run, view, fitted(figure), reached=reached)
 
@@ -157,7 +158,9 @@ def loss(run: Run, view: View) -> Panel:
 def by_protocol(run: Run, view: View) -> Panel:
     """Draw the Memformer's log-loss minus the linear transformer's by depth, a line a protocol."""
     x = run["depth/layers"]
-    gaps = {protocol.id: protocols.gaps(run, protocol.id) for protocol in protocols.PROTOCOLS}
+    gaps = {
+        protocol.id: four_protocols.gaps(run, protocol.id) for protocol in four_protocols.PROTOCOLS
+    }
     series = [
         Curve(
             protocol.label,
@@ -167,7 +170,7 @@ def by_protocol(run: Run, view: View) -> Panel:
             "solid" if protocol.changes["clip"] else "dash",
             markers=True,
         )
-        for protocol in protocols.PROTOCOLS
+        for protocol in four_protocols.PROTOCOLS
     ]
     y_range = losses.window([*gaps.values(), [0.0]])
     figure = figures.curves(
@@ -177,7 +180,7 @@ def by_protocol(run: Run, view: View) -> Panel:
         x_range=(0.85, x[-1] + 0.15),
         y_range=y_range,
         lines=[("no gain", 0.0, "floor")],
-        height=HEIGHT,
+        height=SEAT,
     )
     figure.update_xaxes(tickvals=x, ticktext=[str(layers) for layers in x])
     return WORDS.panel(
@@ -187,8 +190,104 @@ def by_protocol(run: Run, view: View) -> Panel:
         fitted(losses.roomy(figure)),
         data=pd.DataFrame(
             {"layers": x}
-            | {protocol.label: gaps[protocol.id].mean(0) for protocol in protocols.PROTOCOLS}
+            | {protocol.label: gaps[protocol.id].mean(0) for protocol in four_protocols.PROTOCOLS}
         ),
-        notebooks=-protocols.gain(run, protocols.KEPT.id).mean(),
-        text=-protocols.gain(run, protocols.TEXT.id).mean(),
+        notebooks=-four_protocols.gain(run, four_protocols.KEPT.id).mean(),
+        text=-four_protocols.gain(run, four_protocols.TEXT.id).mean(),
     )
+
+
+DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths
+# of a path, its colour where that has another name
+PATH_KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}
+
+
+def path(run: Run, view: View) -> Panel:
+    """Draw one prompt's paths over the contours of its loss."""
+    depth = depth_of(run, view)
+    plane = list(iterates.axes(run.config.d, view))
+    problem, paths = iterates.solved(run, view, depth)
+    _, finished = iterates.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
+    if "construction" in paths and not run.snapshot_at(view):
+        # A question asks what can be reached: before the first training step the path is a point.
+        built = paths["construction"]  # [depth + 1, d, 1]
+        paths = {**paths, "construction": built[:1].expand_as(built)}
+    names = [name for name in DRAWN if name in paths]
+    lost = {name: problem.losses(paths[name]) for name in names}
+    tracks = [_track(name, paths[name], plane, lost[name]) for name in names]
+    ends = [_track(name, finished[name], plane, lost[name]) for name in names]
+    goal = problem.target[plane, 0].double().numpy()
+    centre = tuple(problem.fitted[plane, 0].tolist())
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
+    titles = [
+        f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane
+    ]
+    corners = window([track.points() for track in ends], tracks[0].points()[0], goal)
+    figure = figures.paths(
+        tracks, bowl, titles[0], titles[1], at=depth, corners=corners, target=tuple(goal.tolist())
+    )
+    return WORDS.panel(
+        "path",
+        run,
+        view,
+        fitted(figure, seat_of(run.config)),
+        own=lost["trained"][-1],
+        cg=lost["CGD"][-1],
+    )
+
+
+def _track(name: str, points: Any, plane: list[int], lost: np.ndarray) -> Track:
+    x, y = (points[:, axis, 0].numpy() for axis in plane)
+    return Track(name, x, y, PATH_KINDS.get(name, name), lost)
+
+
+def trajectory_panel(run: Run, view: View) -> Panel:
+    """Draw the paths of all methods over the contours of this prompt's loss in the plane of two
+    eigenvectors."""
+    depth = load_run.depth_of(run, view)
+    across, up = iterates.axes(run.config.d, view)
+    problem, paths = iterates.solved(run, view, depth)
+    layers = min(view.after, depth)
+    losses = {name: problem.losses(path) for name, path in paths.items()}
+    tracks = [
+        Track(
+            name,
+            path[:, across, 0].numpy(),
+            path[:, up, 0].numpy(),
+            PATH_KINDS.get(name, name),
+            losses[name],
+        )
+        for name, path in paths.items()
+    ]
+    plane = [across, up]
+    values = problem.eigenvalues.tolist()
+    centre = tuple(problem.fitted[plane, 0].tolist())
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre)
+    names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
+    target = tuple(problem.target[plane, 0].tolist())
+    figure = figures.paths(tracks, bowl, *names, at=layers, target=target)
+    after = {name: loss[layers] for name, loss in losses.items()}
+    return WORDS.panel(
+        "trajectory",
+        run,
+        view,
+        figure,
+        data=_table(paths, losses, plane),
+        layers_shown=layers,
+        own=after["trained"],
+        has_construction="construction" in after,
+        construction=after.get("construction"),
+        cg=after["CGD"],
+        gd=after["gradient descent"],
+        knows_covariance=load_run.knows_covariance(run.config),
+    )
+
+
+def _table(paths: iterates.Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    for name, path in paths.items():
+        for layer, point in enumerate(path):
+            across, up = (float(point[axis, 0]) for axis in plane)
+            loss = float(losses[name][layer])
+            rows.append({"method": name, "layer": layer, "across": across, "up": up, "loss": loss})
+    return pd.DataFrame(rows).round(6)

@@ -16,8 +16,7 @@ from icl_core.papers.memformers.methods import decode
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS
 from icl_core.papers.memformers.shared import load_run, variants
-from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.draw.stage import fitted
+from icl_core.papers.memformers.shared.draw.losses import fitted, written
 from icl_core.papers.memformers.shared.load_run import depth_of, parameters_at, root_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 

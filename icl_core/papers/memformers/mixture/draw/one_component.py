@@ -10,11 +10,13 @@ from icl_core.figures import Curve
 from icl_core.figures.style import FAINT
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.claims import GATED, LINEAR
-from icl_core.papers.memformers.mixture.draw.losses import ON_STAGE, SHORT, style_of
+from icl_core.papers.memformers.mixture.draw.mixed_prompts import ON_STAGE, SHORT, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.mixture.words import WORDS
-from icl_core.papers.memformers.shared.draw.categories import dots, stacks
+from icl_core.papers.memformers.shared.draw.categories import dots, named, stacks
 from icl_core.papers.memformers.shared.draw.losses import (
+    SEAT,
+    fitted,
     over_layers,
     printed,
     roomy,
@@ -22,7 +24,6 @@ from icl_core.papers.memformers.shared.draw.losses import (
     window,
     written,
 )
-from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
 from icl_core.papers.memformers.shared.load_run import log_of
 
 
@@ -36,7 +37,7 @@ def comparison(run: Run, view: View) -> Panel:
     )
     zero = float(np.log(run["baseline/zero"]))
     y_range = window([*(each.y for each in series), *as_printed.values(), [1.2]])
-    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(rings)
+    figure = over_layers(series, "log-loss", y_range, zero, SEAT).add_traces(rings)
     for trace in figure.data:
         if trace.get("name") == "prompts met":
             trace.update(showlegend=False)

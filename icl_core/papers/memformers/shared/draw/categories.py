@@ -10,7 +10,7 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.line_plots import make_room_for_labels
 from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend, text_on
-from icl_core.papers.memformers.shared.draw.losses import roomy, window
+from icl_core.papers.memformers.shared.draw.losses import fitted, roomy, window
 
 Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
 # heights [categories, H], what is written on them, and what they are
@@ -106,6 +106,14 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
     figure.update_xaxes(_named(categories))
     figure.update_yaxes(axis("gate × σ²/σₕ²", zeroline=True, zerolinecolor=FAINT))
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
+
+
+def named(figure: Figure, title: str = "") -> Figure:
+    """Return stacked blocks in a seat: the legend has a `title`, or does not say at all that they
+    are heads."""
+    for trace in figure.data:
+        trace.update(name=trace["name"].removeprefix("head of "))
+    return fitted(figure.update_layout(legend={"title": {"text": title}}))
 
 
 def _named(categories: Sequence[str]) -> dict[str, Any]:

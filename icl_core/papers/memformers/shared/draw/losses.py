@@ -1,5 +1,5 @@
-"""What the panels on losses share: natural logarithms, names, colours, ranges and a legend that has
-room."""
+"""What the figures of losses share: natural logarithms, names, colours, ranges, a legend that has
+room, and the small box of a stage that they must fill."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -162,3 +162,13 @@ def roomy(figure: Figure) -> Figure:
     height = figure.layout["height"] + added
     top = figure.layout["margin"]["t"] + added
     return figure.update_layout(height=height, margin={"t": top})
+
+
+SEAT = figures.SEAT  # for which the ranges of axes leave room
+
+
+def fitted(figure: Figure, width: int = figures.THIRD) -> Figure:
+    """Return the figure in a seat of the stage; its legend may take `width` pixels."""
+    for label in figure.layout.get("annotations", ()):
+        label.pop("bgcolor", None)  # it would cover the curves
+    return figures.seated(figure, width)

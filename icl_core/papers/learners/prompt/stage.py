@@ -14,7 +14,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT, INK, axis, layout
-from icl_core.in_context_regression import filters
+from icl_core.in_context_regression import untrained
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.in_context_regression.untrained import Learner
 from icl_core.papers.learners.prompt.draw import STYLES
@@ -70,7 +70,12 @@ def errors(run: Run, view: View) -> Panel:
     read = pairs_read(run, view)
     x = np.arange(len(prompt.x) + 1)
     series = [
-        Curve(learner.short, x, np.clip(prompt.errors[learner.id], LEAST, None), *_line(learner.id))
+        Curve(
+            learner.short,
+            x,
+            np.clip(prompt.errors[learner.id], LEAST, None),
+            *STYLES[learner.id][:2],
+        )
         for learner in members(run, view)
     ]
     figure = figures.curves(
@@ -125,7 +130,11 @@ def weights(run: Run, view: View) -> Panel:
         figures.seated(figure),
         data=pd.DataFrame(
             [
-                {"learner": learner.short, "pairs": t, **dict(_coordinates(row))}
+                {
+                    "learner": learner.short,
+                    "pairs": t,
+                    **{f"w{i + 1}": float(value) for i, value in enumerate(row)},
+                }
                 for learner in members(run, view)
                 for t, row in enumerate(prompt.learned[learner.id])
             ]
@@ -222,15 +231,6 @@ def _lower_end(prompt: Shown) -> float:
     return float(np.clip(10.0 ** np.floor(np.log10(max(smallest, LEAST))), LEAST, 0.1))
 
 
-def _line(id: str) -> tuple[str, str]:
-    kind, dash, _ = STYLES[id]
-    return kind, dash
-
-
-def _coordinates(row: np.ndarray) -> list[tuple[str, float]]:
-    return [(f"w{i + 1}", float(value)) for i, value in enumerate(row)]
-
-
 def _extent(prompt: Shown, run: Run, view: View) -> np.ndarray:
     """Return points [points, 2] that the picture must hold: zero, w*, where every learner ends,
     without those that are far away, and the ellipse. They are the same after every pair."""
@@ -298,14 +298,14 @@ def _filter(run: Run, view: View, learner: Learner, grid: Float[Tensor, "points"
     steps = run.config.steps
     S = torch.tensor(prompt.S[read])
     curve = torch.full_like(grid, torch.nan)
-    if filters.has_curve(learner, home):
-        curve = filters.curve(learner, settings_of(run, learner.id), home, steps, grid)
+    if untrained.has_filter_curve(learner, home):
+        curve = untrained.filter_curve(learner, settings_of(run, learner.id), home, steps, grid)
     elif learner.id == "cg":
-        curve = filters.conjugate_curve(
+        curve = untrained.conjugate_filter_curve(
             S[..., None], torch.tensor(prompt.b[read])[:, None], steps, grid
         )
     weights = torch.tensor(prompt.learned[learner.id][read])
-    eigenvalues, shares = filters.along_eigenvectors(weights, torch.tensor(prompt.w), S)
+    eigenvalues, shares = untrained.along_eigenvectors(weights, torch.tensor(prompt.w), S)
     cut = torch.where(curve.abs() < FARTHEST, curve, torch.nan)
     return Filter(cut.numpy(), eigenvalues.numpy(), shares.numpy())
 

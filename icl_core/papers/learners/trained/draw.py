@@ -1,5 +1,11 @@
-"""Trained learners beside all that can be written down and beside a known construction in their
-architecture, their certificates, and their curves."""
+"""The drawings of trained learners.
+
+While they train: the error, the implied weights, what each acts like, and how far it is from linear
+in the query. Afterwards: beside all that can be written down and beside a known construction in
+their architecture, their certificates, and their curves.
+"""
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -7,20 +13,119 @@ import pandas as pd
 from icl_core import figures, registry
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
+from icl_core.contract.trained_learner import TrainedLearner
 from icl_core.figures import Curve, number_text
-from icl_core.figures.style import FAINT, NONE_TO_ALL, axis, colourscale, layout, legend
+from icl_core.figures.style import FAINT, INK, NONE_TO_ALL, axis, colourscale, layout, legend
 from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.papers.learners.shared.plane import STAR, add_mark, frame, plane, two
 from icl_core.papers.learners.trained.constructions import beside, of_run
-from icl_core.papers.learners.trained.draw import DECADES, LARGEST, LEAST, curve_of
 from icl_core.papers.learners.trained.load_run import (
     fall,
+    implied_weights,
     is_learning,
     learners_of,
     nearest,
     place,
+    prompt_shown,
+    share_of,
 )
 from icl_core.papers.learners.trained.settings import View
 from icl_core.papers.learners.trained.words import WORDS
+
+DECADES = 3
+LEAST = 10.0**-DECADES  # the ends of the axes of errors
+LARGEST = 2.0
+ROOM = 1.3  # of a plane around its points
+MARK = 11  # pixels
+
+
+def mark_of(learner: TrainedLearner) -> dict[str, Any]:
+    """Return a learner's mark."""
+    colour = figures.colour(learner.kind)
+    return {
+        "symbol": learner.symbol,
+        "size": MARK,
+        "color": colour,
+        "line": {"color": colour, "width": 2},
+    }
+
+
+def curve_of(learner: TrainedLearner, steps: np.ndarray, run: Run) -> Curve:
+    """Return what a learner leaves at every step at which it was evaluated, [evaluations]."""
+    y = np.clip(run.tensors[f"curve/{learner.id}"], LEAST, None)
+    return Curve(learner.short, steps, y, learner.kind, learner.dash)
+
+
+LINES = {"one step": ("GD 1", "gradient descent"), "Bayes": ("Bayes", "floor")}
+CROSSES = {"one step": ("GD 1", "cross"), "Bayes": ("Bayes", "x")}
+
+
+def errors(run: Run, view: View) -> Panel:
+    """Draw the error of every learner against the training step, with those of one step and of
+    Bayes."""
+    steps = run["curve/step"]
+    series = [curve_of(learner, steps, run) for learner in learners_of(run)]
+    lines = [(name, share_of(run, of), kind) for name, (of, kind) in LINES.items()]
+    figure = figures.curves(
+        series,
+        "training step",
+        "share left",
+        log_y=True,
+        y_range=(LEAST, LARGEST),
+        lines=[(name, value, kind) for name, value, kind in lines if value > LEAST],
+        at=run.step(view),
+        height=figures.SEAT,
+    )
+    data = pd.DataFrame({"step": steps} | {curve.name: curve.y for curve in series}).round(5)
+    return WORDS.panel("errors", run, view, figures.seated(figure, figures.WIDE), data=data)
+
+
+def weights(run: Run, view: View) -> Panel:
+    """Draw the implied weights of every learner in the plane of the first two features."""
+    prompt = prompt_shown(run, view)
+    implied = implied_weights(run, view)
+    target = two(run["prompt/w"][:, prompt])
+    figure = plane("w₁", "w₂")
+    for learner, vector in zip(learners_of(run), implied, strict=True):
+        add_mark(figure, two(vector), learner.short, mark_of(learner))
+        figure.data[-1].update(showlegend=False)
+    for name, (reference, symbol) in CROSSES.items():
+        vector = run["prompt/reference"][run.names("references").index(reference)][:, prompt]
+        add_mark(figure, two(vector), name, {"symbol": symbol, "size": MARK, "color": INK})
+    add_mark(figure, target, "w*", STAR)
+    last = two(run["snapshot/implied"][-1, :, prompt])
+    frame(figure, np.concatenate([last, [target, np.zeros(2)]]), ROOM)
+    data = pd.DataFrame(
+        {"learner": run.names("learners")}
+        | {f"w{i + 1}": implied[:, i] for i in range(run.config.d)}
+    )
+    return WORDS.panel("plane", run, view, figures.seated(figure), data=data.round(5))
+
+
+def bend(run: Run, view: View) -> Panel:
+    """Draw how far every learner's answer is from linear in the query."""
+    values = run["snapshot/bend"][run.snapshot_at(view)]
+    learners = learners_of(run)
+    labels = [_initials(learner.short) for learner in learners]
+    figure = figures.bars(
+        labels,
+        values.tolist(),
+        "bend",
+        kinds=[learner.kind for learner in learners],
+        y_range=(0.0, 1.1 * max(1.0, float(run["snapshot/bend"].max()))),
+        text="none",
+        height=figures.SEAT,
+    )
+    data = pd.DataFrame({"learner": run.names("learners"), "bend": values}).round(5)
+    return WORDS.panel("bend", run, view, figures.seated(figure), data=data)
+
+
+def _initials(label: str) -> str:
+    """Return a label short enough to stand under one of twelve bars."""
+    first, _, number = label.partition(" ")
+    short = first if len(first) <= 6 else f"{first[:4]}."
+    return f"{short}{number}" if number.isdigit() else short
+
 
 A_ROW = 38  # pixels of a row
 MARGIN = 130  # pixels of the names beside it

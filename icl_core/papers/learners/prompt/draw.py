@@ -10,7 +10,6 @@ from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.in_context_regression.changes import CHANGES, exact
 from icl_core.in_context_regression.home import one_step_share, sum_share
-from icl_core.papers.learners.prompt.draw import STYLES
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -21,6 +20,27 @@ from icl_core.papers.learners.prompt.load_run import (
 )
 from icl_core.papers.learners.prompt.settings import CHANGED, View
 from icl_core.papers.learners.prompt.words import WORDS, capitalised, share_text
+
+# a colour's name, a dash and a symbol of each learner
+STYLES = {
+    "sum": ("gradient descent", "dash", "circle-open"),
+    "gd": ("gradient descent", "solid", "circle"),
+    "momentum": ("momentum", "dash", "square"),
+    "nesterov": ("nesterov", "dash", "square-open"),
+    "cg": ("conjugate gradient", "solid", "x"),
+    "gd-sigma": ("layer 8", "solid", "circle"),
+    "cg-sigma": ("layer 8", "dash", "x"),
+    "ridge": ("layer 7", "solid", "diamond"),
+    "squares": ("layer 5", "dash", "diamond"),
+    "bayes": ("floor", "dot", "diamond-open"),
+    "decayed": ("layer 1", "solid", "triangle-down"),
+    "delta": ("layer 2", "solid", "triangle-up"),
+    "unit": ("layer 3", "solid", "triangle-up"),
+    "longhorn": ("layer 4", "dash", "triangle-up"),
+    "gated": ("layer 5", "solid", "triangle-down"),
+    "delta-sigma": ("layer 2", "dash", "cross"),
+    "recursive": ("layer 6", "solid", "hexagon"),
+}
 
 SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
 ROUNDING = 1e-6  # departures below this are rounding
