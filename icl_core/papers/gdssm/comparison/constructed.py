@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens
+from icl_core.papers.gdssm.shared.weights import Parameters
 
 
 def linear_attention(f: int, N: int, eta: float) -> Parameters:

@@ -13,7 +13,7 @@ from icl_core.machine import device
 from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import batched_rates, closed_forms, over_runs, train
+from icl_core.papers.gdssm.shared import batched_rates, closed_forms, train
 from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training import phases
@@ -90,7 +90,7 @@ def _swept(config: Config, results: Sequence[Tensors]) -> dict[str, np.ndarray]:
     constructed = model_of(config, results[0], "constructed/").to(place)  # the same for all runs
     tasks = train.held_out(config, SWEPT)
     scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    by_scale = list(over_runs.losses(trained, [constructed], scaled))
+    by_scale = list(train.losses_over_runs(trained, [constructed], scaled))
     losses = np.stack(by_scale, 1)  # [seeds of all runs + 1, scales]
     return {
         "sweep/alpha": ALPHAS,

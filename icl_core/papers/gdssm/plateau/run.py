@@ -20,9 +20,9 @@ from icl_core.papers.gdssm.plateau.settings import (
 )
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.sequence_models.training_end import LEFT
+from icl_core.papers.gdssm.shared.weights import Parameters
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid, to_longest
 

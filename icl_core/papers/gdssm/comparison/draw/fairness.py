@@ -17,7 +17,6 @@ from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 
 LEAST = 0.9  # log10 of the fewest parameters shown
@@ -53,7 +52,7 @@ def _dot(entry: Entry, edge: float) -> Trace:
     dot = Trace(
         x=[entry.parameters], y=[at], mode="markers", name=entry.model.label, hovertemplate=hover
     )
-    return dot.update(marker=marker(entry.model, 12, **arrow), cliponaxis=False)
+    return dot.update(marker=entry.model.marker(12, **arrow), cliponaxis=False)
 
 
 def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float]) -> None:

@@ -18,7 +18,6 @@ from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models import model as model_of
 from icl_core.papers.gdssm.shared.sequence_models import training_end as ends_of
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
 NAMES = 66  # pixels above the plot, for the names of the reference lines
 
@@ -118,7 +117,7 @@ def _dots(run: Run, entry: Entry, edge: float) -> Trace:
         x=np.minimum(losses, edge),
         y=entry.place + spread[finite],
         mode="markers",
-        marker=marker(entry.model, 11, symbol=symbols),
+        marker=entry.model.marker(11, symbol=symbols),
     )
     about = "<br>".join(
         f"{name} {value}" for name, value in _hover_values(run, entry).items() if value is not None

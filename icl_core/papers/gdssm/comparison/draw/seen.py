@@ -17,7 +17,6 @@ from icl_core.papers.gdssm.comparison.size_of_y import BLIND, LEAST, MOST, chang
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 from icl_core.papers.gdssm.shared.transformations import (
@@ -83,7 +82,7 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
             symbol = model.symbol.removesuffix("-open") + ("" if filled else "-open")
             hover = f"{model.label}, {name} a bias: {value:.2g}<extra></extra>"
             dot = Trace(x=[max(value, LOWEST)], y=[place], mode="markers", hovertemplate=hover)
-            symbol_look = marker(model, 12, symbol=symbol, color=colour(model.colour))
+            symbol_look = model.marker(12, symbol=symbol, color=colour(model.colour))
             figure.add_trace(dot.update(marker=symbol_look, name=f"{model.label}, {name} a bias"))
     powers = [f"10<sup>{power}</sup>".replace("-", "−") for power in EXPONENTS]
     ticks = {"tickvals": [10.0**power for power in EXPONENTS], "ticktext": powers}
