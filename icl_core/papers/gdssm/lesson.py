@@ -19,7 +19,7 @@ def _rate_of_theory(run: Run) -> float:
 
 def _without_decay(run: Run) -> tuple[float, float]:
     """Return the loss as trained, and with A at zero, as the drawer Graft measures them."""
-    from icl_core.papers.gdssm.layer.draw.grafts import after
+    from icl_core.papers.gdssm.layer.grafted import after
     from icl_core.papers.gdssm.layer.settings import View
 
     return after(run, View(one_a="zero"))
