@@ -9,7 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.gdssm.learns.load_run import curve, place_shown, ratios, widths
+from icl_core.papers.gdssm.learns.claims import curve, place_shown, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model
