@@ -7,11 +7,6 @@ from icl_core.contract.paper_words import LessonWords
 TEST_SCALE = 3.0  # the test scale that is asked for
 
 
-def _rate(run: Run) -> float:
-    """Return η/N of the construction, the best one on the tasks that were evaluated."""
-    return float(run["constructed/beta"][0])
-
-
 def _rate_of_theory(run: Run) -> float:
     config = run.config
     return 3 / (config.r**2 * (config.N - 0.2 + config.f))
@@ -52,7 +47,8 @@ def _excess(run: Run) -> float:
 LESSON = LessonWords(
     __file__,
     right={
-        "rate": (_rate, 0.002),
+        # η/N of the construction, the best one on the tasks that were evaluated
+        "rate": (lambda run: float(run["constructed/beta"][0]), 0.002),
         "decay": (lambda run: _without_decay(run)[1], 0.01),
         "far": (_excess, 0.5),
     },

@@ -77,8 +77,8 @@ def best_rate(tasks: Tasks) -> float:
 
 def construct(config: Config, tasks: Tasks) -> LayerND:
     """Return the layer that takes the step, at the rate that is best on these tasks; one seed."""
-    made = construction.layer_nd(config.f, config.N, best_rate(tasks), "scalar")
-    return LayerND(made.a, made.Q, made.q, made.beta, labels=config.K)
+    layer = construction.layer_nd(config.f, config.N, best_rate(tasks), "scalar")
+    return LayerND(layer.a, layer.Q, layer.q, layer.beta, labels=config.K)
 
 
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these

@@ -69,7 +69,8 @@ def constructed(config: Config, variant: Variant) -> Layer | None:
     if variant.window == 1 or not variant.reads:
         return None
     k = variant.window
-    Q, q = torch.zeros(1, k, k), torch.zeros(1, k)
+    Q = torch.zeros(1, k, k)
+    q = torch.zeros(1, k)
     Q[0, 1, 0] = 1.0  # the window's second token times its first: y xᵀ
     q[0, -1] = 1.0
     a = torch.full((1,), 1.0 if variant.decay is None else variant.decay)
@@ -94,10 +95,10 @@ def forward(weights: Layer, C: Windows) -> Float[Tensor, "seeds f tasks"]:
         u = weights.r[:, :, None].expand(-1, f, tasks)
     scores = (C.transpose(0, 1) * u[:, None, None]).sum(3)  # C_t^T u: (seeds, k, windows, tasks)
     mixed = (weights.Q @ scores.flatten(2)).view(scores.shape)  # Q C_t^T u
-    kept = mixed * powers(weights.a, len(C))[:, None, :, None]
-    values = C[:, 0] * kept[:, 0, :, None]  # (seeds, windows, f, tasks)
+    decayed = mixed * powers(weights.a, len(C))[:, None, :, None]
+    values = C[:, 0] * decayed[:, 0, :, None]  # (seeds, windows, f, tasks)
     for j in range(1, k):
-        values = values + C[:, j] * kept[:, j, :, None]
+        values = values + C[:, j] * decayed[:, j, :, None]
     return weights.beta[:, None, None] * values.sum(1)
 
 
