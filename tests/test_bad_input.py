@@ -27,7 +27,7 @@ from icl_core.jobs.faults import Failed
 from icl_core.machine import device, limits
 from icl_core.papers.birth.pretrained import sources
 from icl_core.papers.birth.shared import own_matrices, text_counts
-from icl_core.papers.gdssm.shared import compiled
+from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.runs import documents, store
 from icl_core.runs.request import Request
 from pages.ui.look.escape import escape_markdown
@@ -249,7 +249,7 @@ READERS = {
     "ICL_MAX_HOURS": lambda: limits.check_length(9.0),
     "ICL_READ_ONLY": limits.read_only,
     "ICL_PRECISION": device.precision,
-    "ICL_COMPILE": compiled.wanted,
+    "ICL_COMPILE": train.compiling_wanted,
     "ICL_MODELS": lambda: sources._path("gpt2"),
     "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor", []),
 }

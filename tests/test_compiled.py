@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.gdssm.shared.compiled import compile_function
+from icl_core.papers.gdssm.shared.sequence_models.train import compile_function
 
 
 def test_a_step_is_left_as_it_is_unless_asked_for(monkeypatch):
@@ -25,7 +25,7 @@ def test_another_value_is_refused_in_words(monkeypatch):
 WITHOUT_COMPILER = """
 import torch
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.gdssm.shared.compiled import compile_function
+from icl_core.papers.gdssm.shared.sequence_models.train import compile_function
 try:
     compile_function(torch.sin)(torch.ones(3))
 except BadSetting as problem:

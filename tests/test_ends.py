@@ -37,11 +37,11 @@ def trained(wanted):
 
 def steps_made(monkeypatch):
     """The steps that are trained from now on."""
-    from icl_core.training import divergence
+    from icl_core.training import loop
 
-    seen, check = [], divergence.check
+    seen, check = [], loop.check_divergence
     monkeypatch.setattr(
-        divergence, "check", lambda step, *rest: (seen.append(step), check(step, *rest))
+        loop, "check_divergence", lambda step, *rest: (seen.append(step), check(step, *rest))
     )
     return seen
 

@@ -141,7 +141,7 @@ def test_an_answer_on_the_edge_counts():
 
 
 def test_what_a_drawer_shows_of_one_seed_counts():
-    from icl_core.papers.gdssm.layer.input_scale import at_scale
+    from icl_core.papers.gdssm.layer.losses import at_scale
     from icl_core.papers.gdssm.layer.settings import View
 
     run, far = loaded("state-is-gradient"), LESSONS["state-is-gradient"][1].exercises[2]

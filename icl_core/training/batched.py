@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Diverged, Tensors
-from icl_core.training import divergence, loop, rows
+from icl_core.training import loop, rows
 from icl_core.training.loop import Measures, Problem, State
 
 REPORT_INTERVAL = 0.05  # seconds; a report reads the clock and files, too slow for every step
@@ -326,7 +326,7 @@ class _Batch:
             self.by_index.items(), losses, by_training, strict=True
         ):
             try:
-                divergence.check(step, loss, row, training.problem.ceiling)
+                loop.check_divergence(step, loss, row, training.problem.ceiling)
             except Diverged as why:
                 ended[index] = why
         return ended

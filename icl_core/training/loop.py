@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.training import divergence
+from icl_core.contract.experiment import Diverged
 from icl_core.training.several_seeds import padded
 
 Measures = Mapping[str, Any]  # by name a number; [seeds] where several seeds train together
@@ -215,7 +215,7 @@ def train(
             return state
         gradients, measures = problem.gradient(step)
         record(state.batch, measures)
-        divergence.check(step, measures[problem.loss], gradients, problem.ceiling)
+        check_divergence(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
             # torch's optimisers skip a parameter whose gradient is None
             parameter.grad = gradients.get(name)
@@ -272,3 +272,23 @@ def restore(
     state.snapshots = [snapshots[index] for index in sorted(snapshots)]
     optimiser.load_state_dict({**optimiser.state_dict(), "state": optimiser_state})
     return state
+
+
+def check_divergence(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
+    """Raise `Diverged` if the loss or its gradient is not finite, or the loss is above the ceiling.
+
+    `loss` is a number or an array [seeds], of which the largest counts.
+    """
+    largest = float(np.max(loss))
+    finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
+    if not finite or largest == float("inf"):
+        why = "the loss or its gradient is no longer finite"
+    elif largest > ceiling:
+        why = f"the loss is {largest:.3g}, above {ceiling:.3g}"
+    else:
+        return
+    if step > 0:
+        smaller = "a smaller learning rate"
+    else:
+        smaller = "fewer layers or smaller numbers, as this is before any step"
+    raise Diverged(f"it diverged at step {step}: {why}; try {smaller}")

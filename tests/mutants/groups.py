@@ -72,7 +72,7 @@ GROUPS = {
         _papers("birth_probes", "birth_circuit", "birth_construction", "birth_transformer_probes"),
     ),
     "constructions": Group(
-        ("papers/*/shared/construction.py", "papers/gdssm/comparison/constructed.py"),
+        ("papers/*/shared/construction.py", "papers/gdssm/comparison/exact.py"),
         (*_papers("birth_construction", "gdssm_model", "gdssm_scalar"), *BY_HAND),
     ),
     "solvers": Group(

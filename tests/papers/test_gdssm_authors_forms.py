@@ -12,8 +12,8 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import to_stored
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import exact
+from icl_core.papers.gdssm.comparison.draw.seen import BLIND, answer_changes
 from icl_core.papers.gdssm.comparison.settings import PRESETS
-from icl_core.papers.gdssm.comparison.size_of_y import BLIND, changes
 from icl_core.papers.gdssm.learns.settings import Config as Widths
 from icl_core.papers.gdssm.learns.settings import settings_of
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
@@ -180,12 +180,12 @@ def test_a_loss_at_every_x_is_that_of_all_beginnings_of_a_prompt(model, form):
 
 def test_without_a_bias_a_norm_hides_the_size_of_y_and_with_it_nothing_does():
     config = Config()
-    without, having = (changes(config, bias) for bias in (False, True))
+    without, having = (answer_changes(config, bias) for bias in (False, True))
     blind = {id for id, change in without.items() if change < BLIND}
     assert blind == {"s5", "mamba", "gated-delta"}
     assert min(change for id, change in without.items() if id not in blind) > 0.05
     assert min(having.values()) > 0.01
-    bare = changes(replace(config, norm="none"), False)
+    bare = answer_changes(replace(config, norm="none"), False)
     assert min(bare.values()) > 0.05
 
 

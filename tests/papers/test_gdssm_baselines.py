@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm.shared.sequence_models import MODELS, delta_rule, scan
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, recurrences
+from icl_core.papers.gdssm.shared.sequence_models.all_models import count, matched, nearest
 from icl_core.papers.gdssm.shared.sequence_models.authors import griffin as authors_griffin
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
-from icl_core.papers.gdssm.shared.sequence_models.match_sizes import count, matched, nearest
 from icl_core.papers.gdssm.shared.sequence_models.plain import griffin, s5
 
 BASELINES = {model.label: model for model in MODELS.values() if model.baseline}
@@ -101,14 +101,14 @@ def test_griffin_attends_to_its_window_only():
     "T, short", [(1, 32), (2, 1), (7, 1), (9, 1), (32, 32), (33, 32), (50, 32)]
 )
 def test_scan_equals_the_loop(monkeypatch, T, short, dtype):
-    monkeypatch.setattr(scan, "SHORT", short)
+    monkeypatch.setattr(recurrences, "SHORT", short)
     a, b = torch.randn(2, 3, T, 5, generator=generator(), dtype=dtype)
     z, expected = torch.zeros_like(b[:, 0]), []
     for t in range(T):
         z = a[:, t] * z + b[:, t]
         expected.append(z)
     torch.testing.assert_close(
-        scan.associative_scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12
+        recurrences.associative_scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12
     )
 
 
@@ -419,13 +419,13 @@ def test_the_delta_rule_is_a_step_of_gradient_descent_on_what_a_key_recalls():
         for size in ((3, 4), (4,), (3,))
     )
     k, beta, keep = (
-        delta_rule.unit(k),
+        recurrences.unit(k),
         torch.tensor(0.3, dtype=torch.float64),
         torch.tensor(0.8, dtype=torch.float64),
     )
     decayed = (keep * S).requires_grad_()
     ((decayed @ k - v).square().sum() / 2).backward()
-    stepped, read = delta_rule.step(S, k, k, v, keep.log(), beta)
+    stepped, read = recurrences.delta_step(S, k, k, v, keep.log(), beta)
     torch.testing.assert_close(stepped, decayed.detach() - beta * decayed.grad, rtol=0, atol=1e-12)
     printed = keep * S @ (torch.eye(4) - beta * torch.outer(k, k)) + beta * torch.outer(
         v, k
@@ -437,5 +437,5 @@ def test_the_delta_rule_is_a_step_of_gradient_descent_on_what_a_key_recalls():
 def test_the_delta_rule_forgets_everything_without_overflow():
     q, k, v = torch.randn(3, 2, 30, 4, generator=generator(6))
     far = torch.full((2, 30), -60.0)
-    found = delta_rule.parallel(q, k, v, far, torch.ones(2, 30))
+    found = recurrences.delta_rule(q, k, v, far, torch.ones(2, 30))
     torch.testing.assert_close(found, v * (k * q).sum(-1, keepdim=True), rtol=1e-5, atol=1e-5)

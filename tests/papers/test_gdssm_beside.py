@@ -10,11 +10,11 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import claims, population, symmetries
+from icl_core.papers.gdssm.layer import claims, exact, symmetries
 from icl_core.papers.gdssm.layer import run as layer_run
-from icl_core.papers.gdssm.layer.convergence_step import arrived
 from icl_core.papers.gdssm.layer.draw import losses as loss_drawings
 from icl_core.papers.gdssm.layer.draw import reference_models
+from icl_core.papers.gdssm.layer.losses import arrived
 from icl_core.papers.gdssm.layer.settings import AUTHORS, PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -37,7 +37,7 @@ def constructed(N: int, r: float) -> LayerND:
 
 @pytest.mark.parametrize("N, r", [(1, 1.0), (4, 1.0), (10, 0.5)])
 def test_the_expected_loss_of_the_construction_is_the_closed_form(N, r):
-    found = population.expected_loss(constructed(N, r), *population.moments(N, r), r)
+    found = exact.expected_loss(constructed(N, r), *exact.moments(N, r), r)
     assert float(found) == pytest.approx(closed_forms.best_loss(1, N, r), rel=1e-10)
 
 
@@ -48,7 +48,7 @@ def test_the_expected_loss_of_random_weights_is_the_mean_over_tasks():
     weights = weights.with_(Q=4 * weights.Q, q=6 * weights.q)  # all terms count
     tasks = sample(1, N, 100_000, torch.Generator().manual_seed(1)).to(DOUBLE)
     losses = (models.predict(weights, tasks)[0, 0] - tasks.y[-1, 0]).square() / 2
-    expected = population.expected_loss(weights, *population.moments(N))
+    expected = exact.expected_loss(weights, *exact.moments(N))
     error = float(losses.std()) / len(tasks) ** 0.5
     assert abs(float(losses.mean() - expected)) < 4 * error < 0.05 * float(expected)
 
@@ -56,17 +56,17 @@ def test_the_expected_loss_of_random_weights_is_the_mean_over_tasks():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
     config = replace(ONE, seed=seed)
-    best, (along, squares) = population.optimum(config), population.moments(config.N)
-    loss = population.expected_loss(best, along, squares)
+    best, (along, squares) = exact.optimum(config), exact.moments(config.N)
+    loss = exact.expected_loss(best, along, squares)
     assert float(loss) == pytest.approx(closed_forms.best_loss(1, config.N), rel=1e-9)
     tensors = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
-    assert population.population_distance(Run(config, tensors)) < 1e-5
+    assert exact.population_distance(Run(config, tensors)) < 1e-5
     for bent in (
         best.with_(Q=best.Q * 1.1),
         best.with_(q=best.q + 0.1),
         best.with_(a=best.a * 0.97),
     ):
-        assert float(population.expected_loss(bent, along, squares)) > float(loss) * 1.0001
+        assert float(exact.expected_loss(bent, along, squares)) > float(loss) * 1.0001
 
 
 def test_what_is_known_of_one_feature_is_held_and_drawn():
@@ -77,7 +77,9 @@ def test_what_is_known_of_one_feature_is_held_and_drawn():
     assert list(panel.data["weight"][-2:]) == ["rate", "decay"] and len(panel.data) == 11
     np.testing.assert_allclose(panel.data["best"], panel.data["constructed"], atol=1e-4)
     assert np.abs(panel.data["trained"] - panel.data["best"]).max() > 0.05  # ten steps
-    assert not population.applies(Config()) and not population.applies(replace(ONE, skip=True))
+    assert not exact.has_expected_loss(Config()) and not exact.has_expected_loss(
+        replace(ONE, skip=True)
+    )
 
 
 @cache

@@ -11,7 +11,7 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.papers.gdssm import classes
-from icl_core.papers.gdssm.classes import task, train
+from icl_core.papers.gdssm.classes import train
 from icl_core.papers.gdssm.classes.settings import Config, View
 from icl_core.papers.gdssm.shared import any_layer as models
 from tests.drawn import without_nan
@@ -30,7 +30,7 @@ def few():
 
 
 def tasks_of(count: int):
-    return task.sample(CONFIG, count, torch.Generator().manual_seed(5))
+    return train.sample(CONFIG, count, torch.Generator().manual_seed(5))
 
 
 @cache
@@ -54,29 +54,31 @@ def test_the_construction_is_a_step_on_the_cross_entropy():
     loss = -(logits.log_softmax(1) * tasks.y[:-1]).sum() / 5
     (gradient,) = torch.autograd.grad(loss, W)
     stepped = torch.einsum("kft,ft->kt", -rate * gradient, tasks.x[-1])
-    torch.testing.assert_close(rate * task.step_logits(tasks, centred=True), stepped)
-    built = task.constructed(CONFIG, tasks)
+    torch.testing.assert_close(rate * train.step_logits(tasks, centred=True), stepped)
+    built = train.construct(CONFIG, tasks)
     built = built.with_(beta=torch.full((1,), rate / 5))
     ours = models.predict(built, tasks)[0]
     torch.testing.assert_close(ours.softmax(0), stepped.softmax(0))
     label = tasks.y[-1]
-    torch.testing.assert_close(task.cross_entropy(ours, label), task.cross_entropy(stepped, label))
+    torch.testing.assert_close(
+        train.cross_entropy(ours, label), train.cross_entropy(stepped, label)
+    )
     assert not torch.allclose(ours, stepped, atol=1e-3)  # the outputs themselves differ
 
 
 def test_the_best_rate_is_where_the_slope_is_zero():
     tasks = tasks_of(2000)
-    rate = torch.tensor(task.best_rate(tasks), dtype=torch.float64, requires_grad=True)
-    logits = rate * task.step_logits(tasks).double()
-    (slope,) = torch.autograd.grad(task.cross_entropy(logits, tasks.y[-1].double()), rate)
+    rate = torch.tensor(train.best_rate(tasks), dtype=torch.float64, requires_grad=True)
+    logits = rate * train.step_logits(tasks).double()
+    (slope,) = torch.autograd.grad(train.cross_entropy(logits, tasks.y[-1].double()), rate)
     assert abs(float(slope)) < 1e-6 and float(rate.detach()) > 0.5
 
 
 def test_guessing_costs_log_K_and_is_right_once_in_K():
     tasks = tasks_of(3000)
     nothing = torch.zeros(1, 3, 3000)
-    assert float(task.cross_entropy(nothing, tasks.y[-1])[0]) == pytest.approx(math.log(3))
-    assert float(task.accuracy(nothing, tasks.y[-1])[0]) == pytest.approx(1 / 3, abs=0.03)
+    assert float(train.cross_entropy(nothing, tasks.y[-1])[0]) == pytest.approx(math.log(3))
+    assert float(train.accuracy(nothing, tasks.y[-1])[0]) == pytest.approx(1 / 3, abs=0.03)
 
 
 def test_more_classes_than_entries_are_refused():

@@ -11,11 +11,10 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
-from icl_core.papers.gdssm.comparison import constructed
+from icl_core.papers.gdssm.comparison import exact
 from icl_core.papers.gdssm.comparison import run as module
 from icl_core.papers.gdssm.comparison.claims import at_the_edge, seeds_near
-from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.draw.losses import first_to_leave
+from icl_core.papers.gdssm.comparison.draw.losses import first_to_leave, number_column
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction, gradient_descent
@@ -373,8 +372,8 @@ def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, 
 
 
 def test_a_column_of_numbers_stays_one():
-    assert np.array_equal(style.column([0.12345, 2.0], 2), [0.12, 2.0])
-    assert style.column([0.12345, np.inf], 2) == ["0.12", "diverged"]
+    assert np.array_equal(number_column([0.12345, 2.0], 2), [0.12, 2.0])
+    assert number_column([0.12345, np.inf], 2) == ["0.12", "diverged"]
 
 
 def test_what_is_out_of_range_is_refused():
@@ -614,16 +613,16 @@ def test_a_linear_transformer_built_by_hand_takes_one_step(f, N):
     batch = tasks(Config(model="1-D", f=f, N=N), 256, generator(2**31 + 104)).to(torch.float64)
     eta = construction.best_eta(batch)
     step = gradient_descent.predict(gradient_descent.descend(batch, eta, 1)[1], batch)[0]
-    predictions = constructed.predictions(constructed.linear_attention(f, N, eta), batch)
+    predictions = exact.predictions(exact.step_in_linear_attention(f, N, eta), batch)
     assert float((predictions - step).abs().max()) < 1e-13
-    p = constructed.linear_attention(f, N, 1.5)
+    p = exact.step_in_linear_attention(f, N, 1.5)
     expected = torch.zeros(2 * f, 2 * f, dtype=torch.float64)
     expected[:f, f:] = 1.5 / N * torch.eye(f, dtype=torch.float64)
-    torch.testing.assert_close(constructed.products(p), expected, rtol=1e-15, atol=0)
+    torch.testing.assert_close(exact.products(p), expected, rtol=1e-15, atol=0)
     assert p["W_in"].shape == (2 * f, 2 * f + 2) and p["W_Q"].shape[-1] == f
     batch = tasks(Config(model="1-D", f=f, N=N), 8, generator()).to(torch.float64)
-    alone = constructed.of_products(expected, batch)
-    torch.testing.assert_close(alone, constructed.predictions(p, batch), rtol=0, atol=1e-12)
+    alone = exact.of_products(expected, batch)
+    torch.testing.assert_close(alone, exact.predictions(p, batch), rtol=0, atol=1e-12)
 
 
 def test_the_products_are_the_second_derivatives_of_a_prediction():
@@ -640,7 +639,7 @@ def test_the_products_are_the_second_derivatives_of_a_prediction():
         return linear_transformer.forward(p, tokens[None])[0, -1, 0]
 
     hessian = torch.func.hessian(answer)(torch.zeros(N, 2 * f, dtype=torch.float64))
-    torch.testing.assert_close(constructed.products(p), hessian[0, :, N - 1], rtol=0, atol=1e-12)
+    torch.testing.assert_close(exact.products(p), hessian[0, :, N - 1], rtol=0, atol=1e-12)
 
 
 def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):

@@ -13,9 +13,9 @@ from icl_core.contract.knobs import knobs_of
 from icl_core.contract.settings_io import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
-from icl_core.papers.gdssm.layer import ablation, grafted, symmetries
+from icl_core.papers.gdssm.layer import grafted, symmetries
 from icl_core.papers.gdssm.layer import run as layer_run
-from icl_core.papers.gdssm.layer.input_scale import crossing
+from icl_core.papers.gdssm.layer.losses import crossing
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, train
@@ -247,14 +247,14 @@ def test_the_scale_sweep_at_one_is_the_loss():
 
 
 def all_parts(config, how):
-    return View(**dict.fromkeys(ablation.fields_of(config).values(), how))
+    return View(**dict.fromkeys(grafted.fields_of(config).values(), how))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = made(kind)
     trained, constructed = trained_at(run, -1, 0), constructed_of(run)
-    operated, said = ablation.graft(
+    operated, said = grafted.graft(
         trained,
         trained_at(run, 0, 0),
         constructed,
@@ -270,7 +270,7 @@ def test_with_every_part_constructed_it_is_the_construction(kind):
 def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
     run = made(kind)
     trained = trained_at(run, -1).to(torch.float64)
-    turned = trained.with_(**ablation._times(ablation.units(trained, run.config.N), trained))
+    turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     before, after = models.predict(trained, tasks), models.predict(turned, tasks)
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
@@ -280,7 +280,7 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     run = made("1-D")
     trained = trained_at(run, -1).to(torch.float64)
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
-    turned = trained.with_(**ablation._times(ablation.units(trained, run.config.N), trained))
+    turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     torch.testing.assert_close(
         models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9
@@ -297,9 +297,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     built = models.constructed(config, tasks).to(torch.float64)
     trained = models.initial(config, [0]).to(torch.float64)
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
-    trained = trained.with_(**ablation._times(ablation.units(trained, config.N), trained)).with_(
-        b=b
-    )
+    trained = trained.with_(**grafted._times(grafted.units(trained, config.N), trained)).with_(b=b)
     shared = symmetries.shared_as(built, trained, config.N)
     torch.testing.assert_close(
         models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12
@@ -316,7 +314,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
 def test_nothing_replaced_is_nothing_changed():
     run = made("N-D")
     trained = trained_at(run, -1, 0)
-    operated, said = ablation.graft(trained, trained, constructed_of(run), View(), run.config)
+    operated, said = grafted.graft(trained, trained, constructed_of(run), View(), run.config)
     assert operated is trained and not said
 
 

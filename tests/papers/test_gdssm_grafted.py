@@ -10,8 +10,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
 from icl_core.figures.frames import clock_frames
-from icl_core.papers.gdssm.layer import ablation, grafted
-from icl_core.papers.gdssm.layer.draw import grafts
+from icl_core.papers.gdssm.layer import grafted
 from icl_core.papers.gdssm.layer.symmetries import product
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.load_run import trained_at
@@ -34,7 +33,7 @@ def test_without_decay_the_state_holds_the_last_pair_alone_and_the_headline_says
     values = [np.linalg.svd(each, compute_uv=False) for each in (trained, cut)]
     first = [float(each[0] ** 2 / (each**2).sum()) for each in values]
     assert first[0] < 0.9 < 0.99 < first[1]  # one product y xᵀ has one singular value
-    before, after = grafts.after(run, asked)
+    before, after = grafted.after(run, asked)
     assert (grafted.loss(run, view), grafted.loss(run, asked)) == pytest.approx((before, after))
     said = EXPERIMENT.headline(run, asked)
     assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in said
@@ -62,7 +61,7 @@ def test_the_weights_on_stage_are_those_that_were_put_in(preset, field):
 @pytest.mark.parametrize("preset", ["layer", "1-D", "two layers", "one feature"])
 def test_the_clock_moves_every_replaced_model(preset):
     run = shipped(preset)
-    for field in ablation.fields_of(run.config).values():
+    for field in grafted.fields_of(run.config).values():
         if field.endswith("skip"):
             continue
         asked = EXPERIMENT.view(**{field: "zero"})
@@ -82,7 +81,7 @@ def test_a_layer_in_any_basis_has_the_construction_as_its_normal_form(scale):
         beta=built.beta / scale,
     )
     assert not torch.allclose(turned.Psi, built.Psi, atol=0.5)
-    normal = ablation.in_units(turned, 5)
+    normal = grafted.in_units(turned, 5)
     for name, part in built.tensors().items():
         torch.testing.assert_close(normal.tensors()[name], part, rtol=1e-4, atol=1e-5)
 
@@ -92,7 +91,7 @@ def test_the_normal_form_of_a_trained_layer_keeps_its_product_and_is_the_constru
     run = shipped(preset)
     N = run.config.N
     trained = trained_at(run, -1, 0)
-    normal = ablation.in_units(trained, N)
+    normal = grafted.in_units(trained, N)
     torch.testing.assert_close(product(normal, N), product(trained, N), rtol=1e-4, atol=1e-6)
     table = DRAWINGS["basis"].draw(run, EXPERIMENT.view()).data
     assert table["part"].tolist() == ["Ψ"] * 200 + ["Θ"] * 200  # f rows of 2f numbers each

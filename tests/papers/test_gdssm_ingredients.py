@@ -10,7 +10,7 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import ingredients
 from icl_core.papers.gdssm.ingredients import claims, model, train
-from icl_core.papers.gdssm.ingredients.exact import loss_share
+from icl_core.papers.gdssm.ingredients.model import loss_share
 from icl_core.papers.gdssm.ingredients.settings import VARIANTS, Config, View
 from icl_core.papers.gdssm.shared import closed_forms, layer_nd
 from icl_core.papers.gdssm.shared.layer_nd import LayerND

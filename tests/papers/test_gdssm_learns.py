@@ -8,7 +8,7 @@ import pytest
 
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.gdssm import learns
-from icl_core.papers.gdssm.learns.load_run import base_place, curve, ratios, widths
+from icl_core.papers.gdssm.learns.claims import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import plan
 from icl_core.papers.gdssm.learns.settings import BASELINES, Config, View, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train

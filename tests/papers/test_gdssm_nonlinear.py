@@ -14,7 +14,6 @@ from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import claims, model, train
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.draw.losses import many_seeds
-from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
     descended,
@@ -24,7 +23,7 @@ from icl_core.papers.gdssm.nonlinear.load_run import (
     nearest_sine,
     tasks_for_queries,
 )
-from icl_core.papers.gdssm.nonlinear.model import Model
+from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import FIGURE_4B, VARIANTS, Config, View
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows

@@ -9,10 +9,9 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import ablation, accumulated_state, claims
-from icl_core.papers.gdssm.layer.draw import grafts as interventions
-from icl_core.papers.gdssm.layer.draw import losses, own_points, state
-from icl_core.papers.gdssm.layer.input_scale import off_closed_form, worse_than_zero
+from icl_core.papers.gdssm.layer import accumulated_state, claims, grafted
+from icl_core.papers.gdssm.layer.draw import interventions, losses, state
+from icl_core.papers.gdssm.layer.losses import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
@@ -188,7 +187,7 @@ def test_the_scale_looked_at_has_its_losses_in_the_note():
 
 def test_a_construction_fits_the_line_that_gradient_descent_fits():
     run = as_built(shipped("one feature"))
-    panel = own_points.draw(run, View(points="-1:-2, 0.5:1, 2:4"))
+    panel = interventions.prompt(run, View(points="-1:-2, 0.5:1, 2:4"))
     beta = float(run["constructed/beta"][0])
     slope = beta * (2 + 0.5 + 8)  # of one step from zero: beta sum x y
     assert panel.title.startswith(
@@ -213,9 +212,9 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
             constructed_of(run),
         )
         before = models.losses(trained, tasks)[0]
-        for part, field in ablation.fields_of(run.config).items():
+        for part, field in grafted.fields_of(run.config).items():
             if part in trained.tensors():
-                operated, _ = ablation.graft(
+                operated, _ = grafted.graft(
                     trained, start, constructed, View(**{field: "constructed"}), run.config
                 )
                 assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (
@@ -228,11 +227,11 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
 def test_a_part_put_to_its_start_or_to_zero_is_that(how):
     run = shipped(ONE)
     trained, start, constructed = trained_at(run, -1, 0), trained_at(run, 0, 0), constructed_of(run)
-    operated, said = ablation.graft(trained, start, constructed, View(one_a=how), run.config)
+    operated, said = grafted.graft(trained, start, constructed, View(one_a=how), run.config)
     assert torch.equal(operated.a, start.a if how == "initial" else torch.zeros_like(start.a))
     assert said == {"a": "initial value" if how == "initial" else "zero"}
-    view = View(**dict.fromkeys(ablation.fields_of(run.config).values(), how))
-    everything, _ = ablation.graft(trained, start, constructed, view, run.config)
+    view = View(**dict.fromkeys(grafted.fields_of(run.config).values(), how))
+    everything, _ = grafted.graft(trained, start, constructed, view, run.config)
     tasks = example(run.config, 3, 64)
     zero = float(tasks.y[-1].square().mean()) / 2
     wanted = models.losses(start, tasks)[0] if how == "initial" else zero
@@ -241,7 +240,7 @@ def test_a_part_put_to_its_start_or_to_zero_is_that(how):
 
 def test_surgery_is_told_with_its_losses():
     run = as_built(shipped(ONE))
-    panel = interventions.draw(run, View(one_beta="zero"))
+    panel = interventions.graft(run, View(one_beta="zero"))
     losses = dict(zip(panel.data["model"], panel.data["loss"], strict=True))
     assert losses["trained"] == pytest.approx(losses["constructed"], abs=1e-5)
     assert losses["after the graft"] == pytest.approx(closed_forms.zero_loss(10, 1.0), rel=0.03)

@@ -8,7 +8,7 @@ import pytest
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import plateau
 from icl_core.papers.gdssm.plateau import run as module
-from icl_core.papers.gdssm.plateau.load_run import at_least, curve, left
+from icl_core.papers.gdssm.plateau.claims import at_least, curve, left
 from icl_core.papers.gdssm.plateau.settings import Config, View, setting_of, sizes
 from icl_core.papers.gdssm.shared.sequence_models import train
 from tests.drawn import without_nan, without_words

@@ -4,7 +4,7 @@ tokens lack."""
 import pytest
 import torch
 
-from icl_core.papers.gdssm.layer import second_step
+from icl_core.papers.gdssm.layer import exact
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.settings import Config
@@ -93,7 +93,7 @@ def test_equal_tokens_need_not_have_equal_second_steps():
 def test_a_stacked_layer_adds_up_what_the_first_predicts_from_the_pairs_so_far():
     """Against gradient descent by automatic differentiation after every pair."""
     tasks = tasks_of()
-    first, second = second_step.stacked(constructed_tokens(tasks))
+    first, second = exact.stacked(constructed_tokens(tasks))
     sums = gradient_descent.accumulated(tasks)[:, 0]  # g_t: (N, f, tasks)
     x, missed = tasks.x, 0.0
     for t in range(1, N):
@@ -104,7 +104,7 @@ def test_a_stacked_layer_adds_up_what_the_first_predicts_from_the_pairs_so_far()
 
 def test_without_its_first_example_the_curvature_is_what_the_tokens_hold():
     tasks = tasks_of()
-    first, second = second_step.left_out(constructed_tokens(tasks))
+    first, second = exact.left_out(constructed_tokens(tasks))
     x, g = tasks.x, gradient_descent.accumulated(tasks)[-1, 0]
     S = torch.einsum("nit,njt->ijt", x[1:-1], x[1:-1])
     torch.testing.assert_close(first, (g * x[-1]).sum(0), **EXACT)
@@ -113,11 +113,11 @@ def test_without_its_first_example_the_curvature_is_what_the_tokens_hold():
 
 def test_on_the_tokens_two_layers_do_less_than_two_steps_and_more_than_one():
     tasks = sample(10, 10, 20_000, torch.Generator().manual_seed(1), 1)
-    found = second_step.floors(tasks)
+    found = exact.second_step_floors(tasks)
     one, two = (construction.best_mixture(tasks, steps)[1] for steps in (1, 2))
     assert two < found["left_out"] < found["stacked"] < one
     assert (found["left_out"] - two) / (one - two) == pytest.approx(0.25, abs=0.02)
     assert (found["stacked"] - two) / (one - two) == pytest.approx(0.40, abs=0.02)
     c = construction.best_mixture(tasks, 1)[0]
-    first = c[0] * second_step.stacked(constructed_tokens(tasks))[0][None]
+    first = c[0] * exact.stacked(constructed_tokens(tasks))[0][None]
     assert float(loss(first, tasks.y[-1])) == pytest.approx(one)

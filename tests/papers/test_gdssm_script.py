@@ -7,7 +7,8 @@ import pytest
 
 from icl_core import registry
 from icl_core.contract import story
-from icl_core.papers.gdssm.layer.draw import grafts
+from icl_core.papers.gdssm.layer import grafted
+from icl_core.papers.gdssm.layer.draw import interventions
 from icl_core.runs import store
 
 
@@ -38,7 +39,7 @@ def test_what_a_graft_leaves_is_what_its_drawing_shows():
     assert header is not None
     run, view = store.default().load(header), experiment.view(one_a="zero")
     assert run is not None
-    data = grafts.draw(run, view).data
+    data = interventions.graft(run, view).data
     assert data is not None and data["loss"][:2].tolist() == pytest.approx(
-        grafts.after(run, view), abs=1e-5
+        grafted.after(run, view), abs=1e-5
     )

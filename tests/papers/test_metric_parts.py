@@ -15,7 +15,7 @@ from icl_core.papers.birth.induction.claims import accuracy, section_5
 from icl_core.papers.birth.laboratory.claims import _farthest
 from icl_core.papers.gdssm.comparison import claims as comparison
 from icl_core.papers.gdssm.layer import claims as layer
-from icl_core.papers.gdssm.layer.input_scale import crossing
+from icl_core.papers.gdssm.layer.losses import crossing
 from icl_core.papers.gdssm.nonlinear import claims as nonlinear
 from icl_core.papers.memformers.learned.claims import power, power_error
 from tests.recorder import Recorder

@@ -7,11 +7,6 @@ from icl_core.contract.paper_words import LessonWords
 TEST_SCALE = 3.0  # the test scale that is asked for
 
 
-def _rate(run: Run) -> float:
-    """Return η/N of the construction, the best one on the tasks that were evaluated."""
-    return float(run["constructed/beta"][0])
-
-
 def _rate_of_theory(run: Run) -> float:
     config = run.config
     return 3 / (config.r**2 * (config.N - 0.2 + config.f))
@@ -19,7 +14,7 @@ def _rate_of_theory(run: Run) -> float:
 
 def _without_decay(run: Run) -> tuple[float, float]:
     """Return the loss as trained, and with A at zero, as the drawer Graft measures them."""
-    from icl_core.papers.gdssm.layer.draw.grafts import after
+    from icl_core.papers.gdssm.layer.grafted import after
     from icl_core.papers.gdssm.layer.settings import View
 
     return after(run, View(one_a="zero"))
@@ -52,7 +47,8 @@ def _excess(run: Run) -> float:
 LESSON = LessonWords(
     __file__,
     right={
-        "rate": (_rate, 0.002),
+        # η/N of the construction, the best one on the tasks that were evaluated
+        "rate": (lambda run: float(run["constructed/beta"][0]), 0.002),
         "decay": (lambda run: _without_decay(run)[1], 0.01),
         "far": (_excess, 0.5),
     },

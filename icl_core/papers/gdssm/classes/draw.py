@@ -11,7 +11,7 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.gdssm.classes import task
+from icl_core.papers.gdssm.classes import train
 from icl_core.papers.gdssm.classes.claims import normalised
 from icl_core.papers.gdssm.classes.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -47,7 +47,7 @@ def training(run: Run, view: Any) -> Panel:
 def probabilities(run: Run, view: Any) -> Panel:
     """Draw the probabilities of the classes of one prompt's query, trained and constructed."""
     config = run.config
-    prompt = task.sample(config, 1, torch.Generator().manual_seed(2**31 + 1000 + view.prompt))
+    prompt = train.sample(config, 1, torch.Generator().manual_seed(2**31 + 1000 + view.prompt))
     trained, constructed = (_model(run, prefix) for prefix in ("final", "constructed"))
     rows = []
     for layer in (trained, constructed):

@@ -1,22 +1,85 @@
-"""Trains one layer on the cross-entropy, all seeds in one pass, and evaluates it beside its
-construction on the same tasks. Plain Adam without weight decay, a cosine to zero."""
+"""Classification in context: a label is the class whose row of a random W gives the largest entry
+of W x, as a one-hot vector; a layer trained on it, all seeds in one pass, and evaluated beside
+its construction on the same tasks. Plain Adam without weight decay, a cosine to zero.
+
+The loss of softmax regression at W is -(1/N) sum_n log softmax(W x_n)[class of n]. At W = 0 each
+class has probability 1/K, so that the gradient is -(1/N) sum_n (y_n - 1/K) x_n^T, and a step of
+rate eta gives the query the logits (eta / N) sum_n (y_n - 1/K) x_n . x_q. The 1/K adds the same
+number to all logits, which the softmax does not see: the layer that adds up y x^T takes this step
+as it is.
+"""
 
 from functools import partial
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors
 from icl_core.machine import device
-from icl_core.papers.gdssm.classes import task
 from icl_core.papers.gdssm.classes.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import layer_nd
+from icl_core.papers.gdssm.shared import construction, layer_nd
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.settings import Config as LayerConfig
-from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.gdssm.shared.task import Tasks, apply
 from icl_core.training import loop, phases, several_seeds
+
+ZOOMED = 5.0  # the largest rate tried, in units of 1 / variance of x
+
+
+def sample(config: Config, count: int, generator: torch.Generator) -> Tasks:
+    """Sample tasks: x ~ U(-1, 1)^f, W ~ N(0, 1) of K x f; y one-hot, (N + 1, K, tasks)."""
+    x = torch.empty(config.N + 1, config.f, count).uniform_(-1, 1, generator=generator)
+    W = torch.randn(config.K, config.f, count, generator=generator)
+    winners = apply(W, x).argmax(1, keepdim=True)  # (N + 1, 1, tasks)
+    return Tasks(x, torch.zeros(config.N + 1, config.K, count).scatter_(1, winners, 1.0))
+
+
+def cross_entropy(
+    logits: Float[Tensor, "*seeds K tasks"], label: Float[Tensor, "K tasks"]
+) -> Float[Tensor, "*seeds"]:
+    """Return minus the log probability of the query's class, averaged over tasks."""
+    return -(logits.log_softmax(-2) * label).sum(-2).mean(-1)
+
+
+def accuracy(
+    logits: Float[Tensor, "*seeds K tasks"], label: Float[Tensor, "K tasks"]
+) -> Float[Tensor, "*seeds"]:
+    """Return the share of tasks whose class has the largest logit."""
+    return (logits.argmax(-2) == label.argmax(-2)).float().mean(-1)
+
+
+def step_logits(tasks: Tasks, centred: bool = False) -> Float[Tensor, "K tasks"]:
+    """Return (1/N) sum_n y_n x_n . x_q, what a step of rate 1 gives; `centred`: with y - 1/K."""
+    y = tasks.y[:-1] - 1 / tasks.y.shape[1] if centred else tasks.y[:-1]
+    along = (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)  # (N, 1, tasks)
+    return (y * along).mean(0)
+
+
+def best_rate(tasks: Tasks) -> float:
+    """Return the rate of one step with the least cross-entropy on these tasks, which is convex in
+    it."""
+    logits = step_logits(tasks).double()
+    label = tasks.y[-1].double()
+    low = 0.0
+    high = 3 * ZOOMED * tasks.N
+    for _ in range(60):
+        a = low + (high - low) / 3
+        b = high - (high - low) / 3
+        if cross_entropy(a * logits, label) < cross_entropy(b * logits, label):
+            high = b
+        else:
+            low = a
+    return (low + high) / 2
+
+
+def construct(config: Config, tasks: Tasks) -> LayerND:
+    """Return the layer that takes the step, at the rate that is best on these tasks; one seed."""
+    layer = construction.layer_nd(config.f, config.N, best_rate(tasks), "scalar")
+    return LayerND(layer.a, layer.Q, layer.q, layer.beta, labels=config.K)
+
 
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
 WATCHED = 2**11  # held-out tasks of the curves
@@ -39,7 +102,7 @@ def held_out(config: Config, count: int) -> Tasks:
 
 
 def _draw(config: Config, count: int, generator: torch.Generator) -> Tasks:
-    return task.sample(config, count, generator).to(device.current_device())
+    return sample(config, count, generator).to(device.current_device())
 
 
 def initial(config: Config) -> LayerND:
@@ -57,17 +120,15 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
     state = loop.train(problem(config, weights), config.steps, at, resumed, report, keep=False)
     tasks = held_out(config, TEST_SET)
     watched = held_out(config, WATCHED)
-    constructed = task.constructed(config, tasks).to(device.current_device())
+    constructed = construct(config, tasks).to(device.current_device())
     ours, theirs = (models.predict(layer, tasks) for layer in (weights, constructed))
     label = tasks.y[-1]
     tensors = {
-        "evaluated/loss": task.cross_entropy(ours, label),
-        "evaluated/accuracy": task.accuracy(ours, label),
-        "baseline/constructed": task.cross_entropy(theirs, label),
-        "baseline/accuracy": task.accuracy(theirs, label),
-        "watched/constructed": task.cross_entropy(
-            models.predict(constructed, watched), watched.y[-1]
-        ),
+        "evaluated/loss": cross_entropy(ours, label),
+        "evaluated/accuracy": accuracy(ours, label),
+        "baseline/constructed": cross_entropy(theirs, label),
+        "baseline/accuracy": accuracy(theirs, label),
+        "watched/constructed": cross_entropy(models.predict(constructed, watched), watched.y[-1]),
         **{f"final/{name}": tensor for name, tensor in weights.tensors().items()},
         **{f"constructed/{name}": tensor for name, tensor in constructed.tensors().items()},
     }
@@ -81,7 +142,7 @@ def problem(config: Config, weights: LayerND) -> loop.Problem:
     generator = torch.Generator().manual_seed(10_000 + config.seed)
 
     def measure(step: int) -> dict[str, np.ndarray]:
-        losses = task.cross_entropy(models.predict(weights, watched), watched.y[-1])
+        losses = cross_entropy(models.predict(weights, watched), watched.y[-1])
         return {"loss": losses.cpu().numpy()}
 
     return loop.Problem(
@@ -101,5 +162,5 @@ def gradient(weights: LayerND, tasks: Tasks) -> tuple[dict[str, Tensor], dict[st
     [seeds]."""
     leaves = several_seeds.leaves(weights.tensors())
     changed = weights.with_(**leaves)
-    losses = task.cross_entropy(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])
+    losses = cross_entropy(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])
     return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}

@@ -61,10 +61,6 @@ def _counts(run: Run, *, of_baselines: bool) -> list[int]:
     return [entry.parameters for entry in entries(run) if entry.baseline == of_baselines]
 
 
-def _counts_of_ours(run: Run, view: Any) -> str:
-    return " and ".join(f"{count:,}" for count in _counts(run, of_baselines=False))
-
-
 def _arrival(run: Run, id: str) -> float | None:
     """Return the step at which the mean of a model's curve first is as good as one step, None if it
     never is."""
@@ -99,10 +95,6 @@ def _others_later(run: Run, view: Any) -> bool:
         _arrival(run, id) or np.inf for id in (OWN, *(entry.model.id for entry in _others(run)))
     )
     return min(others, default=0) > own
-
-
-def _who(run: Run, view: Any) -> int:
-    return min(2, sum(_ratio(run, id) <= NEAR for id in THREE))
 
 
 def _fewer(run: Run, view: Any) -> int:
@@ -154,7 +146,9 @@ WORDS = Words(
         "griffin_parameters": lambda run, view: _entry(run, "griffin").parameters,
         "griffin_times": _griffin_times,
         "others_times": _others_times,
-        "counts_of_ours": _counts_of_ours,
+        "counts_of_ours": lambda run, view: " and ".join(
+            f"{count:,}" for count in _counts(run, of_baselines=False)
+        ),
         "fewest_of_others": lambda run, view: min(_counts(run, of_baselines=True)),
         "most_of_others": lambda run, view: max(_counts(run, of_baselines=True)),
         # tasks; a million each where the name says so
@@ -163,6 +157,9 @@ WORDS = Words(
         "test_tasks": lambda run, view: train.TEST_SET[1],
         "curve_tasks": lambda run, view: train.WATCHED[1],
     },
-    right={"who": _who, "fewer": _fewer},
+    right={
+        "who": lambda run, view: min(2, sum(_ratio(run, id) <= NEAR for id in THREE)),
+        "fewer": _fewer,
+    },
     example=EXAMPLE,
 )

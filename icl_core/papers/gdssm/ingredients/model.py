@@ -6,6 +6,20 @@
 A window of 3 moves on by pairs and begins at an x, as in `layer_nd`. Smaller ones move on by
 tokens, so that each token stands in some window: by pairs a window of 2 would never hold an x with
 its own y. Tasks are the last axis, seeds the first of every weight.
+
+What each layer can lose at best is known in closed form, as a share of predicting zero. A product
+of entries has to do with the query's label y = W x only if it is odd in W and in the query's x, and
+even in every other x, as these are drawn symmetrically about zero. The prediction multiplies two
+tokens of one window with what reads the state.
+
+A window of 1      holds y without its x: each product has an odd number of some x. So the best
+                   prediction is zero.
+A fixed read-out   leaves two factors, and it takes three: y, its x, and the query's x. Zero again.
+A = 0              leaves the last pair: one step on a single example.
+A window of 2      moves on by tokens. Every second window adds x yᵀ of an x and a y that do not
+                   belong together; with the one at the query these have mean square
+                   (N − 1) f + κ + f − 1 beside N (N − 2 + κ + f) of y xᵀ, and no correlation with
+                   it. Of no other products: the loss of the construction.
 """
 
 from collections.abc import Sequence
@@ -16,6 +30,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.gdssm.ingredients.settings import Config, Variant
+from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, windows
 from icl_core.papers.gdssm.shared.weights import decays, normal, powers
 from icl_core.training.weights import Weights
@@ -54,7 +69,8 @@ def constructed(config: Config, variant: Variant) -> Layer | None:
     if variant.window == 1 or not variant.reads:
         return None
     k = variant.window
-    Q, q = torch.zeros(1, k, k), torch.zeros(1, k)
+    Q = torch.zeros(1, k, k)
+    q = torch.zeros(1, k)
     Q[0, 1, 0] = 1.0  # the window's second token times its first: y xᵀ
     q[0, -1] = 1.0
     a = torch.full((1,), 1.0 if variant.decay is None else variant.decay)
@@ -79,8 +95,20 @@ def forward(weights: Layer, C: Windows) -> Float[Tensor, "seeds f tasks"]:
         u = weights.r[:, :, None].expand(-1, f, tasks)
     scores = (C.transpose(0, 1) * u[:, None, None]).sum(3)  # C_t^T u: (seeds, k, windows, tasks)
     mixed = (weights.Q @ scores.flatten(2)).view(scores.shape)  # Q C_t^T u
-    kept = mixed * powers(weights.a, len(C))[:, None, :, None]
-    values = C[:, 0] * kept[:, 0, :, None]  # (seeds, windows, f, tasks)
+    decayed = mixed * powers(weights.a, len(C))[:, None, :, None]
+    values = C[:, 0] * decayed[:, 0, :, None]  # (seeds, windows, f, tasks)
     for j in range(1, k):
-        values = values + C[:, j] * kept[:, j, :, None]
+        values = values + C[:, j] * decayed[:, j, :, None]
     return weights.beta[:, None, None] * values.sum(1)
+
+
+def loss_share(config: Config, variant: Variant) -> float:
+    """Return the best loss of a variant's construction over that of predicting zero."""
+    f, N = config.f, config.N
+    if variant.window == 1 or not variant.reads:
+        return 1.0
+    pairs = N if variant.decay != 0.0 else 1
+    square = pairs * (pairs - 2 + KAPPA + f)
+    if variant.window == 2:
+        square += (N - 1) * f + KAPPA + f - 1
+    return 1 - pairs**2 / square

@@ -9,12 +9,12 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
-from icl_core.papers.gdssm.ingredients.exact import loss_share
 from icl_core.papers.gdssm.ingredients.model import (
     Layer,
     constructed,
     forward,
     initial,
+    loss_share,
     windows_of,
 )
 from icl_core.papers.gdssm.ingredients.settings import VARIANTS, Config, Variant

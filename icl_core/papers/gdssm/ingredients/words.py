@@ -1,7 +1,5 @@
 """The numbers in words.md, and which answers are right."""
 
-from typing import Any
-
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.ingredients.claims import gain_left, gain_that_counts
@@ -19,14 +17,6 @@ def _choice(run: Run, id: str) -> int:
     return 0 if share > 0.9 else 2 if share < 0.05 else 1
 
 
-def _window(run: Run, view: Any) -> int:
-    return _choice(run, "two")
-
-
-def _read(run: Run, view: Any) -> int:
-    return _choice(run, "fixed")
-
-
 WORDS = Words(
     __file__,
     Config,
@@ -38,6 +28,9 @@ WORDS = Words(
         "forgets": _gain("forgets"),  # with A = 0 and 1
         "keeps": _gain("keeps"),
     },
-    right={"window": _window, "read": _read},
+    right={
+        "window": lambda run, view: _choice(run, "two"),
+        "read": lambda run, view: _choice(run, "fixed"),
+    },
     example=EXAMPLE,
 )

@@ -2,24 +2,15 @@
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Batching, Drawing, Experiment, Theory
 from icl_core.contract.visitor import Replacements
-from icl_core.papers.gdssm.layer import claims, grafted, population
-from icl_core.papers.gdssm.layer.ablation import FIELDS, kind_of
+from icl_core.papers.gdssm.layer import claims, exact, grafted, run
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import layer_diagram
-from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
-    explanations,
-    grafts,
-    losses,
-    own_points,
-    reference_models,
-    state,
-    weights,
-)
-from icl_core.papers.gdssm.layer.grafted import GRAFTS
+from icl_core.papers.gdssm.layer.draw import interventions, losses, reference_models, state, weights
+from icl_core.papers.gdssm.layer.grafted import FIELDS, GRAFTS, kind_of
 from icl_core.papers.gdssm.layer.run import SWEPT, completed, compute, compute_together
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.words import WORDS, headline
-from icl_core.papers.gdssm.shared import batched_rates, closed_forms
+from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
 from icl_core.training.loop import evaluations
@@ -88,7 +79,7 @@ EXPERIMENT = Experiment(
     metrics=claims.measure,
     drawings=(
         Drawing(
-            "state", state.state, HELD, applies=_several_features, explanations=explanations.state
+            "state", state.state, HELD, applies=_several_features, explanations=state.explain_state
         ),
         Drawing(
             "exact",
@@ -96,23 +87,23 @@ EXPERIMENT = Experiment(
             STATE,
             moving=False,
             applies=_several_features,
-            explanations=explanations.exact,
+            explanations=state.explain_exact,
         ),
         Drawing(
             "difference",
             state.difference,
             HELD,
             applies=_several_features,
-            explanations=explanations.difference,
+            explanations=state.explain_difference,
         ),
         Drawing("along", state.along, ("state", *SEED, *GRAFTS), wide=True, applies=_single),
-        Drawing("line", own_points.line, ("points", *SEED), applies=_single),
+        Drawing("line", interventions.line, ("points", *SEED), applies=_single),
         Drawing(
             "weights",
             weights.weights,
             (*SEED, *GRAFTS),
             wide=True,
-            explanations=explanations.weights,
+            explanations=weights.explain_weights,
         ),
         Drawing(
             "training",
@@ -124,14 +115,14 @@ EXPERIMENT = Experiment(
         *(
             Drawing(
                 name,
-                grafts.draw,
+                interventions.graft,
                 (*FIELDS[kind].values(), *SEED),
                 GRAFT,
                 applies=lambda config, kind=kind: kind_of(config) == kind,
             )
             for name, kind in SURGERY.items()
         ),
-        Drawing("prompt", own_points.draw, ("points", *SEED), POINTS),
+        Drawing("prompt", interventions.prompt, ("points", *SEED), POINTS),
         Drawing("tokens", state.tokens, STATE, BESIDE, wide=True),
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
         Drawing("basis", weights.basis, SEED, BESIDE, wide=True, applies=_one_step_1d),
@@ -150,7 +141,7 @@ EXPERIMENT = Experiment(
             (),
             BESIDE,
             moving=False,
-            applies=population.applies,
+            applies=exact.has_expected_loss,
         ),
         Drawing("alignment", losses.alignment, (), CURVES, live=True),
         Drawing(
@@ -166,7 +157,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    batching=Batching(batched_rates.alike, batched_rates.most, compute_together),
+    batching=Batching(run.alike, run.most_together, compute_together),
     preview=completed,
     theory=(Theory("share of the loss that the best step leaves", best_loss_share),),
     diagram=layer_diagram,

@@ -1,26 +1,33 @@
 """Train a layer, and ask of it beyond its loss what no view should have to compute: tasks of
 another scale (Figures 1 D and 2 D), and the construction on the tasks that the curves are watched
-on."""
+on. Several trainings may go as one program: those that differ in their learning rate alone, and so
+read the same tasks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors
+from icl_core.contract.knobs import knobs_of
 from icl_core.machine import device
-from icl_core.papers.gdssm.layer import population, second_step
+from icl_core.papers.gdssm.layer import exact
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import batched_rates, closed_forms, over_runs, train
+from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.training import phases
+from icl_core.training import batched, loop, phases, rows
+from icl_core.training.phases import Wanted
 
 TRAIN = "train"
 ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.0, 2.5, 3.0])
 SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
+MOST_RUNS = 20  # at once: beyond it a run costs hardly less
+CACHED_NUMBERS = 2**19  # of all rows' windows, that stay in a core's cache
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -28,7 +35,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     scales], `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and
     `sweep/zero` [scales]; `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss`
     [seeds, evaluations] of our training of the same model; `population/*` [1, ...];
-    `baseline/stacked` and `baseline/left_out` [1] of `second_step`."""
+    `baseline/stacked` and `baseline/left_out` [1] of `exact`."""
     plan = [train.training_phase(TRAIN, config, "as the authors train")]
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
@@ -46,7 +53,7 @@ def compute_together(
         for config, progress in zip(configs, progresses, strict=True)
     ]
     results: dict[int, Tensors] = {}
-    train_all = partial(batched_rates.train, configs)
+    train_all = partial(train_rates, configs)
     previews = [_preview] * len(plans)
     for index, result in phases.run_together(plans, train_all, previews=previews):
         if isinstance(result, Exception):
@@ -56,7 +63,7 @@ def compute_together(
     if results:
         config = configs[0]
         known = _known(config)
-        sweeps = batched_rates.split(
+        sweeps = run_by_run(
             _swept(config, list(results.values())), config.seeds, ("sweep/trained",)
         )
         for index, sweep in zip(results, sweeps, strict=False):
@@ -90,7 +97,7 @@ def _swept(config: Config, results: Sequence[Tensors]) -> dict[str, np.ndarray]:
     constructed = model_of(config, results[0], "constructed/").to(place)  # the same for all runs
     tasks = train.held_out(config, SWEPT)
     scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    by_scale = list(over_runs.losses(trained, [constructed], scaled))
+    by_scale = list(train.losses_over_runs(trained, [constructed], scaled))
     losses = np.stack(by_scale, 1)  # [seeds of all runs + 1, scales]
     return {
         "sweep/alpha": ALPHAS,
@@ -107,12 +114,99 @@ def _swept(config: Config, results: Sequence[Tensors]) -> dict[str, np.ndarray]:
 def _known(config: Config) -> dict[str, np.ndarray]:
     """Return what is known of the model, trained or not."""
     extra = {}
-    if population.applies(config):
-        best = population.optimum(config).to(torch.float32)
+    if exact.has_expected_loss(config):
+        best = exact.optimum(config).to(torch.float32)
         extra = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
     if config.model == "1-D" and config.layers == 2:
-        floors = second_step.floors(train.held_out(config))
+        floors = exact.second_step_floors(train.held_out(config))
         extra |= {
             f"baseline/{name}": np.array([value], np.float32) for name, value in floors.items()
         }
     return extra
+
+
+def alike(config: Config) -> Hashable:
+    """Return what trainings of one program have in common."""
+    return tuple(
+        (name, getattr(config, name)) for name in knobs_of(Config) if name != "learning_rate"
+    )
+
+
+def most_together(config: Config) -> int:
+    """Return how many runs go together: one where the optimiser has two rates, or where products
+    mix the seeds with all else."""
+    if config.optimiser != "ours" or config.recurrence == "full":
+        return 1
+    return max(
+        1, min(MOST_RUNS, CACHED_NUMBERS // (config.seeds * config.N * config.f * config.batch))
+    )
+
+
+def train_rates(
+    configs: Sequence[Config], wanted: Mapping[int, Wanted]
+) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
+    """Train the runs that are wanted as one. Yield each by the index of its config as it ends: the
+    run's tensors, or the exception that ended it."""
+    indices = list(wanted)
+    config = configs[min(wanted)]
+    weights = [train.initial(config) for _ in indices]
+    measure = train.watched(config)
+    problems = [
+        train.problem(configs[index], own, measure)
+        for index, own in zip(indices, weights, strict=True)
+    ]
+    members = [
+        batched.Member(problem, wanted[index].resumed, wanted[index].report)
+        for index, problem in zip(indices, problems, strict=True)
+    ]
+
+    def join(kinds: Sequence[batched.Kind]) -> batched.Whole:
+        """Return the runs that still train as one model, their seeds one after another."""
+        (rates,) = kinds
+        count = len(rates.indices)
+        leader = problems[rates.indices[0]].generators[0]
+        model = replace(weights[0].with_(**rates.parameters), runs=count)
+
+        def gradient(step: int) -> tuple[list[dict[str, Tensor]], loop.Measures]:
+            gradients, measures = train.gradient(model, train.draw(config, config.batch, leader))
+            return [gradients], measures
+
+        def evaluate(step: int) -> Sequence[loop.Measures]:
+            return rows.by_member(measure(model), [config.seeds] * count)
+
+        return batched.Whole(gradient, evaluate, [0] * count)
+
+    ended: dict[int, loop.State] = {}
+    for member, state in batched.train(members, join, config.steps, train.evaluations(config)):
+        if isinstance(state, Exception):
+            yield indices[member], state
+        else:
+            ended[member] = state
+    yield from _evaluate_ended(
+        config, {indices[member]: (weights[member], state) for member, state in ended.items()}
+    )
+
+
+def _evaluate_ended(
+    config: Config, ended: Mapping[int, tuple[models.Model, loop.State]]
+) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
+    """Yield of each run what `train.train_layer` returns, evaluated all at once."""
+    if ended:
+        losses = train.evaluate(config, [weights for weights, _ in ended.values()])
+        by_run = run_by_run(losses, config.seeds)
+        for (index, (_, state)), own in zip(ended.items(), by_run, strict=False):
+            yield index, {**train.kept(state), **own}
+
+
+def run_by_run(
+    results: Mapping[str, np.ndarray], seeds: int, rows: tuple[str, ...] = ("evaluated",)
+) -> Iterator[dict]:
+    """Yield the results of several runs, run by run: those whose name begins with one of `rows`
+    have the rows of all runs first, all else is the same for all."""
+    start = 0
+    while True:
+        yield {
+            name: array[start : start + seeds] if name.startswith(rows) else array
+            for name, array in results.items()
+        }
+        start += seeds

@@ -10,8 +10,16 @@ from icl_core.contract.story import first_from
 from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.layer import grafted
 from icl_core.papers.gdssm.layer.accumulated_state import held, is_curvature, pairs_read
-from icl_core.papers.gdssm.layer.input_scale import at_scale, off_closed_form, worse_than_zero
-from icl_core.papers.gdssm.layer.loss_levels import CASES, COUNTED, above, case_of, watched_off
+from icl_core.papers.gdssm.layer.losses import (
+    CASES,
+    COUNTED,
+    above,
+    at_scale,
+    case_of,
+    off_closed_form,
+    watched_off,
+    worse_than_zero,
+)
 from icl_core.papers.gdssm.layer.settings import Config, View
 from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.captions import EXAMPLE

@@ -9,12 +9,11 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.gdssm.learns.load_run import curve, place_shown, ratios, widths
+from icl_core.papers.gdssm.learns.claims import curve, place_shown, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model
 from icl_core.papers.gdssm.shared.sequence_models import model as model_of
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.sequence_models.training_end import levels, watched
 
 MOST = 1.3  # times predicting zero: what lies beyond is not shown
@@ -96,7 +95,7 @@ def _figure(run: Run, series: list[Curve], title: str, models: list[Model]) -> F
         y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one),
         height=440,
     )
-    styles = {_label(model): marker(model, 10) for model in models} if across else {}
+    styles = {_label(model): model.marker(10) for model in models} if across else {}
     for trace in figure.data:
         if trace.get("name") in styles:
             trace.update(marker=styles[trace["name"]])

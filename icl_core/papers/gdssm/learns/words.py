@@ -6,13 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.gdssm.learns.load_run import (
-    base_place,
-    curve,
-    place_shown,
-    ratios,
-    widths,
-)
+from icl_core.papers.gdssm.learns.claims import base_place, curve, place_shown, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import SHOWN, Config, View, settings_of
 from icl_core.papers.gdssm.shared.captions import prompt

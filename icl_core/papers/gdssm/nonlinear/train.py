@@ -14,8 +14,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
-from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
-from icl_core.papers.gdssm.nonlinear.model import Model, forward
+from icl_core.papers.gdssm.nonlinear.model import Model, forward, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import (
     FIGURE_4B,
     SIDE_BY_SIDE,

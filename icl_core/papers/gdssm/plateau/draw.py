@@ -10,14 +10,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import colour
-from icl_core.papers.gdssm.plateau.load_run import (
-    at_least,
-    budget,
-    curve,
-    label,
-    middle,
-    size_shown,
-)
+from icl_core.papers.gdssm.plateau.claims import at_least, budget, curve, label, middle, size_shown
 from icl_core.papers.gdssm.plateau.settings import sizes
 from icl_core.papers.gdssm.plateau.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import model

@@ -20,9 +20,9 @@ from icl_core.papers.gdssm.plateau.settings import (
 )
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.sequence_models.training_end import LEFT
+from icl_core.papers.gdssm.shared.weights import Parameters
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid, to_longest
 
@@ -47,18 +47,14 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
     Raises `Cancelled`.
     """
-    zeros = np.array([_zero(config, f) for f in sizes(config)])
+    settings = [setting_of(config, f, "paper") for f in sizes(config)]
+    zeros = np.array([train.levels(setting, train.WATCHED)[0] for setting in settings])
     results = phases.run(plan(config), progress, lambda results: _curves(config, results, zeros))
     tasks = _grid(config).stack(results, "left/tasks")
     return {
         **_curves(config, results, zeros),
         "left/tasks": np.where(np.isfinite(tasks), tasks, np.nan),
     }
-
-
-def _zero(config: Config, f: int) -> float:
-    """Return the loss of predicting zero."""
-    return train.levels(setting_of(config, f, "paper"), train.WATCHED)[0]
 
 
 def _grid(config: Config) -> RunGrid:

@@ -6,7 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.gdssm.plateau.load_run import budget, middle, size_shown
+from icl_core.papers.gdssm.plateau.claims import budget, middle, size_shown
 from icl_core.papers.gdssm.plateau.settings import Config, View, sizes
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.shared.sequence_models import model

@@ -10,7 +10,7 @@ the paper says nothing.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction, over_runs
+from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.settings import DERIVED, TEST_SET, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
@@ -186,7 +186,7 @@ def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
     place = device.current_device()
     best = models.constructed(config, tasks).to(place)
     shared = models.constructed(config, tasks, shared=True).to(place)
-    losses = next(over_runs.losses(weights, (best, shared), [tasks]))
+    losses = next(losses_over_runs(weights, (best, shared), [tasks]))
     baseline = expected(config)
     trained = losses[:-2]  # [seeds of all runs]
     constructed = losses[-2:-1]
@@ -226,3 +226,49 @@ def expected(config: Config, alpha: float = 1.0) -> float:
         best = closed_forms.two_steps_free(f, N, r)
         return closed_forms.two_step_loss(best.A, best.B, f, N, alpha * r)
     return math.nan
+
+
+def losses_over_runs(
+    trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tasks]
+) -> Iterator[np.ndarray]:
+    """Yield, for each set of tasks, all of one size, the losses of every seed of the trained
+    models, of several runs, and then of the others beside them: each to the last bit as of that run
+    by itself.
+
+    What depends on the tasks alone is computed once for all. But libraries may add up a product in
+    another order where it has more rows, above all of the few tasks that are left behind the last
+    chunk. So whether they do is looked at first.
+    """
+    ways: list[Callable[..., Tensor]] = []
+    for tasks in sets:
+        full = len(tasks) - len(tasks) % models.chunk(tasks)
+        parts = [part for part in (tasks.part(0, full), tasks.part(full, len(tasks))) if len(part)]
+        ways = ways or [_way_to_predict(trained, others, part) for part in parts]
+        predictions = [way(trained, others, part) for way, part in zip(ways, parts, strict=True)]
+        # (seeds of all models, n_o, tasks)
+        yield loss(torch.cat(predictions, -1), tasks.y[-1]).cpu().numpy()
+
+
+def _way_to_predict(
+    trained: Sequence[Model], others: Sequence[Model], tasks: Tasks
+) -> Callable[..., Tensor]:
+    """Return how tasks like these are read: all runs at once where that changes no digit of the
+    first chunk."""
+    first = tasks.part(0, min(len(tasks), models.chunk(tasks)))
+    same = len(trained) == 1 or torch.equal(
+        _predicted_at_once(trained, others, first), _predicted_apart(trained, others, first)
+    )
+    return _predicted_at_once if same else _predicted_apart
+
+
+def _predicted_at_once(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Tensor:
+    """Return the predictions of all runs, (seeds of all, n_o, tasks), in one call."""
+    return models.predict(models.joined(*trained, *others), tasks)
+
+
+def _predicted_apart(trained: Sequence[Model], others: Sequence[Model], tasks: Tasks) -> Tensor:
+    """Return the same, run by run."""
+    predictions = [models.predict(models.joined(run, *others), tasks) for run in trained]
+    beside = sum(len(other.a) for other in others)
+    own = [prediction[:-beside] for prediction in predictions]  # the last rows are the others'
+    return torch.cat([*own, predictions[0][-beside:]])

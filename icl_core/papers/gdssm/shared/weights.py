@@ -1,4 +1,5 @@
-"""How the weights of all models begin, seeds as their first axis, and powers of their decays."""
+"""How the weights of all models begin: random, float32, a seed a generator, and seeds as their
+first axis; and powers of their decays."""
 
 from collections.abc import Callable, Sequence
 
@@ -35,3 +36,18 @@ def powers(a: Tensor, count: int) -> Tensor:
     """
     exponents = torch.arange(count - 1, -1, -1, device=a.device).view(-1, *[1] * (a.dim() - 1))
     return a[:, None] ** exponents
+
+
+Parameters = dict[str, Tensor]  # name -> (seeds, *shape), or of one seed (*shape)
+Generators = Sequence[torch.Generator]
+
+
+def matrix(generators: Generators, inputs: int, outputs: int) -> Tensor:
+    """Draw from N(0, 1 / inputs), (seeds, inputs, outputs): what it makes of an input of order 1 is
+    of order 1."""
+    return normal(generators, inputs, outputs, std=inputs**-0.5)
+
+
+def uniform(generators: Generators, *shape: int) -> Tensor:
+    """Draw from U(0, 1), (seeds, *shape)."""
+    return draw(generators, lambda generator: torch.rand(*shape, generator=generator))

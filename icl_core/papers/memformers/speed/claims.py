@@ -21,8 +21,8 @@ from icl_core.papers.memformers.speed.settings import (
     STEPPED,
     Timed,
 )
-from icl_core.statistics.crossing import first_crossing
-from icl_core.statistics.trend import last_fall, tail
+from icl_core.contract.statistics import first_crossing
+from icl_core.contract.statistics import last_fall, tail
 
 WHERE = "original"  # the coordinates of all claims but the last
 

@@ -12,12 +12,16 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
-from icl_core.papers.gdssm.comparison.draw import style
+from icl_core.papers.gdssm.comparison.draw.losses import (
+    loss_range,
+    models_beyond,
+    number_column,
+    reference_lines,
+)
 from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 
 LEAST = 0.9  # log10 of the fewest parameters shown
@@ -27,7 +31,7 @@ def parameters(run: Run, view: Any) -> Panel:
     """Draw the loss against the number of parameters, a dot a model."""
     loss = run["evaluated/loss"].mean(0)  # (models,)
     sizes = run["size/parameters"]
-    limits = style.limits(run, loss)
+    limits = loss_range(run, loss)
     most = float(np.log10(sizes.max())) + 0.25
     models = entries(run)
     finite = [entry for entry in models if np.isfinite(entry.loss)]
@@ -39,8 +43,8 @@ def parameters(run: Run, view: Any) -> Panel:
     figure.update_yaxes(axis("loss at the query", range=list(limits)))
     _names(run, figure, [entry for entry in finite if not entry.baseline], (limits[1], most))
     labels = [entry.model.label for entry in models]
-    data = pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)})
-    return WORDS.panel("parameters", run, view, figure, data=data, beyond=style.beyond(run, loss))
+    data = pd.DataFrame({"model": labels, "parameters": sizes, "loss": number_column(loss, 4)})
+    return WORDS.panel("parameters", run, view, figure, data=data, beyond=models_beyond(run, loss))
 
 
 def _dot(entry: Entry, edge: float) -> Trace:
@@ -53,7 +57,7 @@ def _dot(entry: Entry, edge: float) -> Trace:
     dot = Trace(
         x=[entry.parameters], y=[at], mode="markers", name=entry.model.label, hovertemplate=hover
     )
-    return dot.update(marker=marker(entry.model, 12, **arrow), cliponaxis=False)
+    return dot.update(marker=entry.model.marker(12, **arrow), cliponaxis=False)
 
 
 def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float]) -> None:
@@ -61,7 +65,7 @@ def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float
     has more room; of the others. `edges` are the largest loss shown and log10 of the most
     parameters."""
     edge, most = edges
-    across = references(style.lines(*levels(run)))
+    across = references(reference_lines(*levels(run)))
     one_layer = np.log10(entries(run)[0].parameters)  # its dot is near its line
     if one_layer > LEAST + 0.35 * (most - LEAST):
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
@@ -82,7 +86,7 @@ def learning_rates(run: Run, view: Any) -> Panel:
     x = run["tuned/rate"]
     losses = run["tuned/loss"]  # (models, rates)
     decided = run["chosen/decided"] > 0
-    columns = {f"{rate:g}": style.column(losses[:, i]) for i, rate in enumerate(x)}
+    columns = {f"{rate:g}": number_column(losses[:, i]) for i, rate in enumerate(x)}
     return WORDS.panel(
         "rates",
         run,

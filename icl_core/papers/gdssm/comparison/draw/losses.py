@@ -1,6 +1,8 @@
 """Where every model of the comparison ended (Figures 4 C and 6), every seed a dot, and how the
-losses fell; the latter also of a run still going."""
+losses fell; the latter also of a run still going. First what other drawings share with these: the
+reference lines, the range of losses that is shown, columns of tables."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +14,60 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.stage_seat import LINES
 from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
-from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.load_run import Entry, curves, entries, tasks_seen
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models import model as model_of
 from icl_core.papers.gdssm.shared.sequence_models import training_end as ends_of
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
+
+EDGE = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
+
+
+def reference_lines(zero: float, one: float, two: float) -> list[tuple[str, float, str]]:
+    """Return the reference lines: name, loss and kind of each."""
+    return [
+        ("predicting zero", zero, "floor"),
+        ("one step", one, "gradient descent"),
+        ("two steps", two, "floor"),
+    ]
+
+
+def loss_range(run: Run, losses: np.ndarray) -> tuple[float, float]:
+    """Return the range of losses that is shown: the reference lines and every loss that is not far
+    above them."""
+    zero = float(run["baseline/zero"][0])
+    two = float(run["baseline/two"][0])
+    near = losses[losses <= EDGE * zero]  # neither inf nor NaN is
+    low = near.min(initial=two)
+    high = near.max(initial=zero)
+    room = 0.1 * (high - low)  # for a name under the lowest dot
+    return float(low - room), float(high + room)
+
+
+def models_beyond(run: Run, losses: np.ndarray) -> str:
+    """Return which models have a loss [..., models] outside the range."""
+    tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
+    edge = EDGE * float(run["baseline/zero"][0])
+    return ", ".join(
+        f"{entry.model.short} at {top:.3g}"
+        for entry, top in zip(entries(run), tops, strict=True)
+        if top > edge
+    )
+
+
+def number_column(
+    values: Any, places: int | None = None, missing: str = "diverged"
+) -> Sequence[Any]:
+    """Return numbers as a column of a table, rounded to `places`; words if one is not finite,
+    `missing` in its place."""
+    numbers = np.asarray(values, dtype=float)
+    rounded = numbers if places is None else numbers.round(places)
+    return (
+        rounded
+        if np.isfinite(numbers).all()
+        else [f"{x:g}" if np.isfinite(x) else missing for x in rounded]
+    )  # type: ignore[return-value]
+
 
 NAMES = 66  # pixels above the plot, for the names of the reference lines
 
@@ -32,14 +81,14 @@ def ends(run: Run, view: Any) -> Panel:
         _rows(run),
         data=_table(run),
         tasks_seen=WORDS.text("tasks seen", run),
-        beyond=style.beyond(run, run["evaluated/loss"]),
+        beyond=models_beyond(run, run["evaluated/loss"]),
     )
 
 
 def _rows(run: Run) -> Figure:
     """Draw a row a model, the first on top."""
     models = entries(run)
-    limits = style.limits(run, run["evaluated/loss"])
+    limits = loss_range(run, run["evaluated/loss"])
     rows = len(models)
     dots = [_dots(run, entry, limits[1]) for entry in models]
     figure = Figure(dots, layout(120 + 40 * rows, showlegend=False))
@@ -89,7 +138,7 @@ def _ending(entry: Entry, ending: str, limits: tuple[float, float]) -> dict[str,
 
 def _lines(run: Run, figure: Figure) -> None:
     """Draw the reference lines with their names above the plot, one over the other."""
-    for level, (label, value, kind) in enumerate(style.lines(*ends_of.levels(run))):
+    for level, (label, value, kind) in enumerate(reference_lines(*ends_of.levels(run))):
         left = level == 0  # the line of predicting zero is the rightmost
         line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
         figure.add_shape(
@@ -118,7 +167,7 @@ def _dots(run: Run, entry: Entry, edge: float) -> Trace:
         x=np.minimum(losses, edge),
         y=entry.place + spread[finite],
         mode="markers",
-        marker=marker(entry.model, 11, symbol=symbols),
+        marker=entry.model.marker(11, symbol=symbols),
     )
     about = "<br>".join(
         f"{name} {value}" for name, value in _hover_values(run, entry).items() if value is not None
@@ -164,12 +213,12 @@ def _table(run: Run) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "model": [entry.model.label for entry in models],
-            "loss": style.column(mean, 4),
-            "over one step": style.column(mean / one, 4),
-            **{name: style.column(values / one, 4) for name, values in over_seeds.items()},
+            "loss": number_column(mean, 4),
+            "over one step": number_column(mean / one, 4),
+            **{name: number_column(values / one, 4) for name, values in over_seeds.items()},
             **{name: [row[name] for row in rows] for name in rows[0]},
             "state": [size or None for size in run["size/state"]],
-            "rate": style.column(run["chosen/rate"], missing="none"),
+            "rate": number_column(run["chosen/rate"], missing="none"),
         }
     )
 
@@ -219,7 +268,7 @@ def _falling(
         "training step",
         "loss at the query",
         y_range=(0.92 * lowest, 1.12 * levels[0]),
-        lines=style.lines(*levels),
+        lines=reference_lines(*levels),
         height=460,
     )
     return figures.seated(figure.update_layout(showlegend=legend), figures.HALF)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
-from icl_core.papers.gdssm.comparison import constructed
+from icl_core.papers.gdssm.comparison import exact
 from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.comparison.words import WORDS
@@ -109,7 +109,7 @@ def by_hand(run: Run, view: Any) -> Panel:
     tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)
     eta = construction.best_eta(tasks)
     maps = _maps(weights, run.config.f, run.config.N, eta)
-    predictions = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
+    predictions = exact.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
     one = run["baseline/one"][0]
     f = run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
@@ -136,8 +136,8 @@ def _maps(weights: dict[str, Tensor], f: int, N: int, eta: float) -> dict[str, n
     construction, by name, [2f, 2f] each."""
     layer = construction.layer_1d(f, N, eta)
     matrices = (
-        constructed.products(weights),
-        constructed.products(constructed.linear_attention(f, N, eta)),
+        exact.products(weights),
+        exact.products(exact.step_in_linear_attention(f, N, eta)),
         layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0],
     )
     return {name: M.double().numpy() for name, M in zip(NAMES, matrices, strict=True)}

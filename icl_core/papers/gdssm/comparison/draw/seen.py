@@ -1,7 +1,10 @@
 """What each model can see of its prompt, by its form alone: whether its prediction depends on the
-size of y, and which changes of a prompt it answers as a learner of linear functions should."""
+size of y, and which changes of a prompt it answers as a learner of linear functions should. No
+training: the weights are freshly drawn."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,11 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import FAINT, axis, colour, layout
 from icl_core.machine import device
 from icl_core.papers.gdssm.comparison.load_run import entries
-from icl_core.papers.gdssm.comparison.size_of_y import BLIND, LEAST, MOST, changes
+from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared import any_layer
+from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
-from icl_core.papers.gdssm.shared.sequence_models.style import marker
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 from icl_core.papers.gdssm.shared.transformations import (
@@ -26,6 +29,31 @@ from icl_core.papers.gdssm.shared.transformations import (
     departures,
     response_to_sizes,
 )
+
+LEAST = 0.2  # the smallest factor
+MOST = 5.2  # the largest
+PROMPTS = 64
+BLIND = 1e-3  # a relative change below it is that of the norm's ε, or of rounding: 1e-4 at most
+
+
+@cache
+def answer_changes(config: Config, bias: bool) -> dict[str, float]:
+    """Return, by a model's id, the root mean square of the change of its predictions over theirs,
+    with the weights of the first seed, in float64, as every y of the prompt is made larger or
+    smaller, each by a factor of its own."""
+    generator = torch.Generator().manual_seed(1)
+    tasks = train.tasks(config, PROMPTS, generator).to(torch.float64)
+    pairs = tasks.y[:-1]  # (N, n_o, tasks)
+    uniform = torch.rand(len(pairs), 1, PROMPTS, generator=generator, dtype=torch.float64)
+    factors = LEAST + (MOST - LEAST) * uniform.to(pairs.device)
+    scaled = Tasks(tasks.x, torch.cat([factors * pairs, tasks.y[-1:]]))
+    changes_by_id = {}
+    for learner in learners(replace(config, bias=bias)):
+        weights = {name: tensor.double() for name, tensor in learner.initial([config.seed]).items()}
+        before, after = (learner.predict(weights, prompts) for prompts in (tasks, scaled))
+        changes_by_id[learner.model.id] = float((after - before).norm() / before.norm())
+    return changes_by_id
+
 
 EXPONENTS = range(-7, 2)  # of ten, on the axis
 LOWEST = 10.0 ** EXPONENTS[0]
@@ -37,8 +65,8 @@ BUILT = "GD-SSM, as constructed"
 
 def size_of_y(run: Run, view: Any) -> Panel:
     """Draw a row a model: the change of its prediction without a bias and with one."""
-    without_bias = changes(run.config, False)
-    with_bias = changes(run.config, True)
+    without_bias = answer_changes(run.config, False)
+    with_bias = answer_changes(run.config, True)
     models = [
         entry.model for entry in entries(run) if entry.baseline and entry.model.id in without_bias
     ]
@@ -83,7 +111,7 @@ def _rows(rows: list[tuple[Any, float, float]]) -> Figure:
             symbol = model.symbol.removesuffix("-open") + ("" if filled else "-open")
             hover = f"{model.label}, {name} a bias: {value:.2g}<extra></extra>"
             dot = Trace(x=[max(value, LOWEST)], y=[place], mode="markers", hovertemplate=hover)
-            symbol_look = marker(model, 12, symbol=symbol, color=colour(model.colour))
+            symbol_look = model.marker(12, symbol=symbol, color=colour(model.colour))
             figure.add_trace(dot.update(marker=symbol_look, name=f"{model.label}, {name} a bias"))
     powers = [f"10<sup>{power}</sup>".replace("-", "−") for power in EXPONENTS]
     ticks = {"tickvals": [10.0**power for power in EXPONENTS], "ticktext": powers}

@@ -29,8 +29,8 @@ from icl_core.papers.gdssm.layer.claims.several_layers import (
     UNDOES,
     WEIGHTS_TWO,
 )
-from icl_core.papers.gdssm.layer.input_scale import off_closed_form, worse_than_zero
-from icl_core.papers.gdssm.layer.population import population_distance
+from icl_core.papers.gdssm.layer.exact import population_distance
+from icl_core.papers.gdssm.layer.losses import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.symmetries import compared, decays, farthest
 from icl_core.papers.gdssm.shared.load_run import unfinished
 
@@ -72,7 +72,9 @@ def measure(run: Run) -> list[Metric]:
         Metric(claim, value, unfinished=ended, reason=_reason(run, claim, value))
         for claim, value in values
     ]
-    return [*trained, *_beyond(run)]
+    if "population/Q" in run.tensors:
+        trained.append(Metric(POPULATION, population_distance(run)))
+    return trained
 
 
 def worst_ratio(run: Run) -> float:
@@ -115,13 +117,6 @@ def _weights(run: Run) -> Claim:
     if run.config.several:
         return WEIGHTS_TWO
     return WEIGHTS_1D if run.config.model == "1-D" else WEIGHTS
-
-
-def _beyond(run: Run) -> list[Metric]:
-    """Return what the run has measured beside its own training."""
-    if "population/Q" not in run.tensors:
-        return []
-    return [Metric(POPULATION, population_distance(run))]
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:

@@ -12,16 +12,19 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.gdssm.layer.convergence_step import NEAR, apart, arrivals, spread
-from icl_core.papers.gdssm.layer.input_scale import at_scale
-from icl_core.papers.gdssm.layer.loss_levels import (
+from icl_core.papers.gdssm.layer.losses import (
+    ARRIVED,
     PLAIN,
     SHARED,
     SINGLE,
     ZERO,
     Level,
+    arrivals,
+    at_scale,
     beaten,
+    late_by,
     levels,
+    spread,
     watched_loss,
 )
 from icl_core.papers.gdssm.layer.settings import as_here
@@ -167,7 +170,7 @@ def arrival(run: Run, view: Any) -> Panel:
         for x in series
     ]
     titles = "training step", "off L*, as a share"
-    lines = [("1%", NEAR, "floor")]
+    lines = [("1%", ARRIVED, "floor")]
     ratios = theirs / np.maximum(ours, 1)
     comparable = bool(np.isfinite(ratios).any())
     return WORDS.panel(
@@ -184,8 +187,8 @@ def arrival(run: Run, view: Any) -> Panel:
         times_steps=spread(ratios) if comparable else "",
         times_tasks=spread(run.config.batch / own.batch * ratios) if comparable else "",
         times_rate=own.learning_rate / run.config.learning_rate,
-        late=apart(run["curve/step"], theirs),
-        own_late=apart(run["beside/step"], ours),
+        late=late_by(run["curve/step"], theirs),
+        own_late=late_by(run["beside/step"], ours),
     )
 
 

@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve
 from icl_core.figures.style import INK, PAPER
-from icl_core.papers.gdssm.layer.population import population_distance
+from icl_core.papers.gdssm.layer.exact import population_distance
 from icl_core.papers.gdssm.layer.symmetries import coefficients, mean_decay, quantities
 from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared import closed_forms

@@ -1,6 +1,8 @@
 """What the layer holds beside the gradient, over its training and after every pair, and what the
-recurrence keeps of every example (Figure 3 B)."""
+recurrence keeps of every example (Figure 3 B); and how the numbers on the maps of the stage are
+made, from examples."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,14 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.contract.figure import Figure
-from icl_core.figures import Curve
+from icl_core.figures import Curve, number_text
 from icl_core.papers.gdssm.layer.accumulated_state import (
     PROMPTS,
     SUMS,
     Held,
+    contributed,
     held,
     is_curvature,
     typical,
@@ -23,6 +27,17 @@ from icl_core.papers.gdssm.layer.grafted import as_trained
 from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared.load_run import row_of, trained_at
 from icl_core.papers.gdssm.shared.weights import powers
+
+TITLES = ("State", "Exact sum", "Difference")
+SAYS = (
+    "What each example has added to the state, with all later decays, times the factor "
+    "{factor}; beside it what the "
+    "exact sum counts for it.",
+    "Each example adds the product of two of its numbers: minus N times the gradient is nothing "
+    "but their sum.",
+    "What each example has added to the state, times the factor {factor}, less what the exact "
+    "sum counts for it.",
+)
 
 
 def state(run: Run, view: Any) -> Panel:
@@ -46,6 +61,49 @@ def _map(memory: Held, index: int) -> Figure:
     """Draw one of the three maps of what is held."""
     matrix = list(memory.maps.values())[index]
     return figures.small_map(matrix, (None, None), memory.axes, memory.total, memory.limit)
+
+
+def _explain_map(index: int, run: Run, view: Any) -> list[Map]:
+    """Explain a map of the state, of the exact sum or of their difference; the rows of a vector are
+    numbers of pairs read."""
+    memory = held(run, view)
+    matrix = np.asarray(list(memory.maps.values())[index], np.float32)
+    rows, columns = ([str(i + 1) for i in range(size)] for size in matrix.shape)
+    explain = partial(_explain_sum, index, run, view, memory)
+    return [Map(TITLES[index], matrix, memory.axes, rows, columns, explain)]
+
+
+def _explain_sum(
+    index: int, run: Run, view: Any, memory: Held, row: int, column: int
+) -> Explanation:
+    """Explain a number of the state, of the exact sum, or their difference, as a sum over
+    examples."""
+    vector = memory.state.shape[1] == 1
+    pairs, at = (row + 1, 0) if vector else (memory.shown, row)
+    ours, exact = (added[:, at, column] for added in contributed(run, view, pairs))  # [pairs]
+    ours = memory.factor * ours
+    values = (ours, exact, ours - exact)[index]
+    says = [""] * pairs
+    if index == 0:  # the state's
+        says = [f"exact: {number_text(float(value))}" for value in exact]
+    terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
+    sums = (memory.state, memory.exact, memory.state - memory.exact)[index]
+    total = sums[pairs - 1, at, column]
+    exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.total)
+    beside = (exact_total,) if index == 0 else ()
+    where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
+    return Explanation(
+        f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
+        SAYS[index].format(factor=number_text(memory.factor)),
+        float(total),
+        largest(terms, "other examples"),
+        beside=beside,
+    )
+
+
+explain_state, explain_exact, explain_difference = (
+    partial(_explain_map, index) for index in range(3)
+)
 
 
 def along(run: Run, view: Any) -> Panel:

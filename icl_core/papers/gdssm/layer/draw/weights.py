@@ -3,6 +3,7 @@ away (Figures 3 and 5): rows of three maps, learned, constructed and difference,
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 from typing import Any
 
@@ -11,14 +12,21 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.explanation import Explanation, Map, Term
 from icl_core.contract.figure import Figure
 from icl_core.figures import number_text
 from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, cell_numbers
 from icl_core.figures.map_grid import BAR, TITLE, Subplot, diverging, heat_trace, map_axes
 from icl_core.figures.style import FAINT, TICKS, layout, note
-from icl_core.papers.gdssm.layer.ablation import in_units
-from icl_core.papers.gdssm.layer.grafted import weight_parts
-from icl_core.papers.gdssm.layer.weights_parts import DECAYS, NUMBERS, RATE, WEIGHTS, Part, parts
+from icl_core.papers.gdssm.layer.grafted import in_units, weight_parts
+from icl_core.papers.gdssm.layer.symmetries import (
+    DECAYS,
+    NUMBERS,
+    RATE,
+    WEIGHTS,
+    Part,
+    compared_parts,
+)
 from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 
@@ -46,11 +54,47 @@ def weights(run: Run, view: Any) -> Panel:
     return WORDS.panel("weights", run, view, figure, farthest=_farthest(compared))
 
 
+def explain_weights(run: Run, view: Any) -> list[Map]:
+    """Explain the weights learned, constructed, and their difference."""
+    block = laid(weight_parts(run, view))[0]
+    return [
+        Map(
+            f"Weights, {name}",
+            np.asarray(matrix, np.float32),
+            ("row", "column"),
+            block.rows,
+            block.columns,
+            partial(_explain_weight, name, block),
+        )
+        for name, matrix in block.maps.items()
+    ]
+
+
+def _explain_weight(name: str, block: Part, row: int, column: int) -> Explanation:
+    """Explain a weight as the construction's and what it is off; a difference as one less the
+    other."""
+    learned = float(block.trained[row, column])
+    constructed = float(block.constructed[row, column])
+    of_paper = Term("constructed", constructed, "what makes the state a gradient")
+    off = Term("off by", learned - constructed, "what training has left, or put, there")
+    terms = {
+        "learned": (of_paper, off),
+        "constructed": (of_paper,),
+        "difference": (Term("learned", learned), Term("minus constructed", -constructed)),
+    }[name]
+    says = (
+        "Scales, signs and a basis that the model cannot tell apart are normalised away, so that "
+        "the two compare."
+    )
+    title = f"{block.rows[row]}, {block.columns[column]}, {name}"
+    return Explanation(title, says, float(block.maps[name][row, column]), terms)
+
+
 def draw(run: Run, view: Any) -> Panel:
     """Draw every part trained and constructed, and the difference, normalised or raw."""
     trained = trained_at(run, run.snapshot_at(view), row_of(run, view))
     constructed = constructed_of(run)
-    compared = parts(run.config, trained, constructed, view.raw)
+    compared = compared_parts(run.config, trained, constructed, view.raw)
     shown = laid(compared)
     maps = chain.from_iterable(part.maps.values() for part in compared)
     limit = figures.largest_magnitude(*maps) if view.raw else LIMIT
@@ -128,7 +172,7 @@ def basis(run: Run, view: Any) -> Panel:
     """Draw the 1-D layer's Ψ and Θ (eqs. 12 to 16), [f, 2f] each, trained, constructed and their
     difference, on one scale, in the basis of the state in which Ψ begins with the identity."""
     trained = in_units(trained_at(run, run.snapshot_at(view), row_of(run, view)), run.config.N)
-    every = parts(run.config, trained, constructed_of(run), raw=True)
+    every = compared_parts(run.config, trained, constructed_of(run), raw=True)
     pair = [part for part in every if part.kind == WEIGHTS]
     Psi, Theta = (part.away for part in pair)
     tables = pd.concat([table(part) for part in pair], ignore_index=True)

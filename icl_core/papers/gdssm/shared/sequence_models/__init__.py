@@ -28,6 +28,7 @@ line in the table below.
 from dataclasses import dataclass
 from typing import Any
 
+from icl_core.figures.style import colour
 from icl_core.papers.gdssm.shared.sequence_models.authors import (
     gated_delta,
     griffin,
@@ -36,13 +37,13 @@ from icl_core.papers.gdssm.shared.sequence_models.authors import (
     s5,
     softmax_transformer,
 )
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import gated_delta as plain_gated_delta
 from icl_core.papers.gdssm.shared.sequence_models.plain import griffin as plain_griffin
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer as plain_linear
 from icl_core.papers.gdssm.shared.sequence_models.plain import mamba as plain_mamba
 from icl_core.papers.gdssm.shared.sequence_models.plain import s5 as plain_s5
 from icl_core.papers.gdssm.shared.sequence_models.plain import softmax_transformer as plain_softmax
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,12 @@ class Model:
         return (
             self.label[0].lower() + self.label[1:] if self.label.startswith(named) else self.label
         )
+
+    def marker(self, size: int, **more: Any) -> dict[str, Any]:
+        """Return its dot, wherever the model is drawn."""
+        shade = colour(self.colour)
+        line = {"width": 2, "color": shade}
+        return {"size": size, "color": shade, "symbol": self.symbol, "line": line} | more
 
     def draw(
         self, features: int, width: int, state: int, generators: Generators, positions: int

@@ -2,9 +2,14 @@
 seed, a warm-up over a twentieth of the steps and a cosine to zero; the parameters of a state space
 at a third of the rate, as the authors of S5 do. First all learning rates are tried in one pass,
 from the same weights; the best one then trains all seeds. A training that diverges ends with an
-infinite loss."""
+infinite loss.
+
+Training steps may be one program each (`ICL_COMPILE=1`), where a step is bound by the many small
+operations it is made of or by the memory between them. It costs a C++ compiler and about a minute a
+model; sums are rounded otherwise."""
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
@@ -17,11 +22,10 @@ from torch import Tensor
 
 from icl_core.contract import statistics
 from icl_core.contract.experiment import Diverged, Tensors
+from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.compiled import compile_function
 from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.settings import (
     EVALUATED,
     UNDECIDED,
@@ -29,6 +33,7 @@ from icl_core.papers.gdssm.shared.sequence_models.settings import (
     Setting,
 )
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
+from icl_core.papers.gdssm.shared.weights import Parameters
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
@@ -72,6 +77,39 @@ def named_levels(config: Setting, name: str, which: tuple[int, int]) -> dict[str
     """Return the levels as a run holds them, [1] each: `name`/zero, /one and /two."""
     pairs = zip(("zero", "one", "two"), levels(config, which), strict=True)
     return {f"{name}/{level_name}": np.array([level]) for level_name, level in pairs}
+
+
+def compiling_wanted() -> bool:
+    """Return whether `ICL_COMPILE` asks for it. Raise `BadSetting` if it is neither 0 nor 1."""
+    value = os.environ.get("ICL_COMPILE") or "0"
+    if value not in ("0", "1"):
+        raise BadSetting(f"ICL_COMPILE must be 0 or 1, got {value!r:.60}")
+    return value == "1"
+
+
+def compile_function(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the function as one program for each shape it meets, where that is wanted. What was
+    compiled before is dropped: a training needs one model at a time, and torch refuses more than a
+    few programs of one function. The result raises `BadSetting` where nothing can be compiled."""
+    if not compiling_wanted():
+        return function
+    from torch._dynamo.exc import BackendCompilerFailed  # whose import takes seconds
+
+    torch.compiler.reset()
+    program = torch.compile(function, dynamic=False)
+
+    def run(*arguments: Any) -> Tensor:
+        """Run the program, which is compiled when it first meets arguments of a shape."""
+        try:
+            return program(*arguments)
+        except BackendCompilerFailed as problem:
+            why = str(problem).partition("\n")[0]
+            raise BadSetting(
+                "ICL_COMPILE must be 0 where no step can be compiled, as without a C++ compiler "
+                f"such as g++; got 1, and torch says: {why:.200}"
+            ) from problem
+
+    return run
 
 
 @torch.no_grad()

@@ -21,7 +21,6 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import silu
 
-from icl_core.papers.gdssm.shared.sequence_models import delta_rule
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     CONVOLVED,
@@ -31,13 +30,9 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     block_parameters,
     normalised,
 )
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-    uniform,
-)
 from icl_core.papers.gdssm.shared.sequence_models.plain.gated_delta import MOST, STEPS, gates
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import delta_rule, delta_step, unit
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, uniform
 
 LONGER = 2  # values, times keys
 WIDER = 3  # the feed-forward layer, times the width (authors: 8/3)
@@ -106,7 +101,7 @@ def _block(
     heads = read(mixed, len(p["log_A"]))  # (tasks, T, heads, m) each
     q, k, v = (tensor.transpose(1, 2) for tensor in heads)  # (tasks, heads, T, m)
     log_alpha, beta = (gate.mT for gate in gates(p, n))  # (tasks, heads, T)
-    o = delta_rule.parallel(q[:, :, asked], k, v, log_alpha, beta)  # (tasks, heads, R, 2 m)
+    o = delta_rule(q[:, :, asked], k, v, log_alpha, beta)  # (tasks, heads, R, 2 m)
     return added(p, u[:, asked], n[:, asked], o.transpose(1, 2))
 
 
@@ -137,7 +132,7 @@ def _steps(p: Parameters, tasks: int) -> parts.Step:
         recent = {name: parts.newest(last, n @ p[f"W_{name}"]) for name, last in recent.items()}
         mixed = [(last * p[f"convolution_{name}"]).sum(1) for name, last in recent.items()]
         q, k, v = read(mixed, heads)
-        S, o = delta_rule.step(S, q, k, v, *gates(p, n))  # (tasks, heads, 2 m)
+        S, o = delta_step(S, q, k, v, *gates(p, n))  # (tasks, heads, 2 m)
         return added(p, u, n, o)
 
     return step
@@ -147,7 +142,7 @@ def read(mixed: list[Tensor], heads: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return the heads of what the three convolutions give, (*rest, heads, m) each: queries and
     keys of length 1, and values."""
     q, k, v = (parts.split(silu(tensor), heads) for tensor in mixed)
-    return delta_rule.unit(q), delta_rule.unit(k), v
+    return unit(q), unit(k), v
 
 
 def added(

@@ -24,13 +24,9 @@ from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, Step
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    uniform,
-)
 from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, gated
-from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import associative_scan
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, uniform
 
 PATTERN = (("recurrent", 0), ("recurrent", 1), ("attention", 0))
 WIDER = 3  # of the feed-forward layers, times the width

@@ -25,8 +25,7 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     block_parameters,
     normalised,
 )
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
-from icl_core.papers.gdssm.shared.weights import normal
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, normal
 
 SLOW = ()
 

@@ -27,11 +27,6 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     Shape,
     normalised,
 )
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    uniform,
-)
 from icl_core.papers.gdssm.shared.sequence_models.plain import mamba as plain
 from icl_core.papers.gdssm.shared.sequence_models.plain.mamba import (
     EXPANSION,
@@ -40,7 +35,8 @@ from icl_core.papers.gdssm.shared.sequence_models.plain.mamba import (
     State,
     selected,
 )
-from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import associative_scan
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, uniform
 
 STATE = 16
 SLOW = ("log_A", "D", "b_Δ")

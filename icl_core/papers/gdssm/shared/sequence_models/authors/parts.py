@@ -14,13 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, pad
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-    uniform,
-)
-from icl_core.papers.gdssm.shared.weights import normal
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, normal, uniform
 
 HEADS = 4
 CONVOLVED = 4  # tokens of the convolution

@@ -27,14 +27,10 @@ from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Hidden, Shape, normalised
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    uniform,
-)
 from icl_core.papers.gdssm.shared.sequence_models.plain import s5 as plain
 from icl_core.papers.gdssm.shared.sequence_models.plain.s5 import discretised
-from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import associative_scan
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, uniform
 
 SLOW = ("log_decay", "frequency", "B", "log_step")
 WHOLE_EPSILON = 1e-5  # as flax's BatchNorm, which the authors' code calls

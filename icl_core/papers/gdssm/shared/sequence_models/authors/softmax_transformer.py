@@ -26,7 +26,7 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     Shape,
     block_parameters,
 )
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters
 
 __all__ = ["SLOW", "forward", "parameters", "recur", "state"]
 SLOW = ()

@@ -14,13 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from icl_core.papers.gdssm.shared.sequence_models import delta_rule
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-    uniform,
-)
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import delta_rule, delta_step, unit
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, uniform
 
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these
 MOST = 16.0  # A at most, as in the authors' code
@@ -53,7 +48,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     u = tokens @ p["W_in"]  # (tasks, T, width)
     q, k, v = (u @ p[name] for name in ("W_Q", "W_K", "W_V"))  # (tasks, T, state)
     log_alpha, beta = (gate[..., 0] for gate in gates(p, u))  # (tasks, T)
-    read = delta_rule.parallel(delta_rule.unit(q), delta_rule.unit(k), v, log_alpha, beta)
+    read = delta_rule(unit(q), unit(k), v, log_alpha, beta)
     return (u + read @ p["W_O"]) @ p["W_out"]  # (tasks, T, f)
 
 
@@ -66,6 +61,6 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
         u = s @ p["W_in"]  # (tasks, width)
         q, k, v = (u @ p[name] for name in ("W_Q", "W_K", "W_V"))
         log_alpha, beta = (gate[..., 0] for gate in gates(p, u))
-        S, read = delta_rule.step(S, delta_rule.unit(q), delta_rule.unit(k), v, log_alpha, beta)
+        S, read = delta_step(S, unit(q), unit(k), v, log_alpha, beta)
         answers.append((u + read @ p["W_O"]) @ p["W_out"])
     return torch.stack(answers, 1)

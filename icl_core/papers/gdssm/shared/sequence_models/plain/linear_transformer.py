@@ -15,12 +15,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-)
-from icl_core.papers.gdssm.shared.weights import normal
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, normal
 
 
 def parameters(

@@ -23,13 +23,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad, silu, softplus
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-    uniform,
-)
-from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import associative_scan
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, uniform
 
 # both the paper's
 EXPANSION = 2  # channels, times the width

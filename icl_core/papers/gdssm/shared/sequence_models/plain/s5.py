@@ -21,13 +21,8 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import (
-    Generators,
-    Parameters,
-    matrix,
-    uniform,
-)
-from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
+from icl_core.papers.gdssm.shared.sequence_models.recurrences import associative_scan
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters, matrix, uniform
 from icl_core.papers.gdssm.shared.weights import normal as gaussian
 
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these

@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain.linear_transformer import drawn
+from icl_core.papers.gdssm.shared.weights import Generators, Parameters
 
 
 def parameters(
