@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
+from icl_core.contract.statistics import first_crossing, last_fall, last_tenth
 from icl_core.papers.memformers.shared.load_run import log_of
 from icl_core.papers.memformers.speed.settings import (
     CGD,
@@ -21,8 +22,6 @@ from icl_core.papers.memformers.speed.settings import (
     STEPPED,
     Timed,
 )
-from icl_core.contract.statistics import first_crossing
-from icl_core.contract.statistics import last_fall, tail
 
 WHERE = "original"  # the coordinates of all claims but the last
 
@@ -221,7 +220,7 @@ def why_never(run: Run, model: Timed, coordinates: str, rate: int) -> str:
     fall, error = last_fall(missing, steps)
     if fall > max(2 * error, MATTERS):
         return f"still falling, {missing[:, -1].mean():.2f} above"
-    last = missing[:, -tail(steps) :]
+    last = missing[:, -last_tenth(steps) :]
     level = np.median(last)
     moves = np.median(last.std(1))
     return (
