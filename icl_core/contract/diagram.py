@@ -1,5 +1,5 @@
 """The diagram of a model: its matrices as boxes, with arrows for the flow between them. Values
-only; `figures.model_svg` draws them.
+only; `figures.svg` draws them.
 
 Boxes are placed by their centres. The unit is a tenth of a line of text; y points down.
 """

@@ -32,7 +32,7 @@ A lesson's file has these:
                          show, the text of a link, and where it leads: set (a field of the view =
                          its value, a number or a word; once for each), step, drawer, marks
 
-`contract.template` says how a number is written, `contract.words` what numbers are. A name in
+`contract.words_file` says how a number is written, `contract.words` what numbers are. A name in
 braces that does not exist is an error when the file is read.
 """
 

@@ -3,7 +3,7 @@
     WORDS = Words(__file__, Config, View, readings={"gain": lambda run, view: best_gain(run)})
     WORDS.panel("gains", run, view, figure, Q=best_gain(run, "Q"))
 
-A text has numbers in braces; `contract.template` says in which forms. A name in braces is
+A text has numbers in braces; `contract.words_file` says in which forms. A name in braces is
 
 - a reading: a function of run and view in `readings`, computed where a text names it;
 - a setting of the config or of the view, or a property of one of them;

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import browser_files
+from icl_core.figures import frames
 from icl_core.figures.stage_seat import narrowed
 from icl_core.figures.style import FAMILY, INK, PAPER, TO_DARK, themed
 from icl_core.share import chromium
@@ -105,7 +105,7 @@ def _take(scenes: Sequence[dict[str, Any]]) -> list[bytes]:
 def _page() -> str:
     from plotly.offline import get_plotlyjs
 
-    script = browser_files.read("picture.js")
+    script = frames.browser_file("picture.js")
     return _PAGE.format(
         font=_font(), family=FAMILY, title=TITLE, plotly=get_plotlyjs(), script=script
     )

@@ -17,7 +17,7 @@ from icl_core.contract.run import Run
 from icl_core.evidence import claim_panels, claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.measurements import bound_text
-from icl_core.figures import browser_files
+from icl_core.figures import frames
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from icl_core.runs.store import Store
@@ -179,7 +179,7 @@ def html_page(study: Iterable[Entry]) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
         f"<style>{_STYLE}</style><script>{get_plotlyjs()}</script></head>\n<body>\n{body}\n"
         f'<script type="application/json" id="figures">{script_json(_figures(study))}</script>\n'
-        f'<script type="module">{browser_files.read("study.js")}</script>\n</body></html>\n'
+        f'<script type="module">{frames.browser_file("study.js")}</script>\n</body></html>\n'
     )
 
 
