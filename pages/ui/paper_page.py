@@ -185,7 +185,7 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
     elif pending is not None and training.is_active(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None:
-        refused = training.run_button(setting, "sidebar", pending.job())
+        refused = training.run_button(pending.request, "sidebar", pending.job())
         if refused:
             st.caption(refused)
 
@@ -200,7 +200,7 @@ def _main(
     """Draw the stage; without a run what stands in its place."""
     if run is None and pending is not None:
         job = training.pending_job(pending)
-        training.show_pending(setting, pending, job)
+        training.show_pending(pending, job)
         if training.is_active(job):
             training.show_progress(pending)
     if shown is None:
@@ -236,13 +236,12 @@ def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pe
 
     A training that began by itself for a former setting is cancelled.
     """
-    key = setting.request.key
-    auto_train.drop_job(key)
+    auto_train.drop_job(setting.request.key)
     if exact is not None or setting.refused:
         return None
-    auto_train.begin(setting, key)
+    auto_train.begin(setting.request)
     training.ensure_workers()  # a restarted server goes on with the jobs that it finds
-    return Pending(key, escape_markdown(_differences(setting, shown)) if shown else "")
+    return Pending(setting.request, escape_markdown(_differences(setting, shown)) if shown else "")
 
 
 def _differences(setting: Setting, shown: Header) -> str:

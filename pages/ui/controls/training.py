@@ -17,7 +17,6 @@ from icl_core.runs import store
 from icl_core.runs.request import Request
 from pages.ui.controls import auto_train, live_model
 from pages.ui.link import pending_address, visitors
-from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
@@ -29,12 +28,17 @@ INTERVAL = 0.3  # seconds between updates of a job's state
 class Pending:
     """A setting that has no run yet.
 
-    key      of the run it will have
+    request  for its run
     nearest  how the settings of the run on screen differ; empty if there is no run on screen
     """
 
-    key: str
+    request: Request
     nearest: str
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.request.key
 
     def job(self) -> queue.JobState | None:
         """Return the setting's job, or None if nobody has asked for it."""
@@ -68,15 +72,15 @@ def is_over(job: queue.JobState | None) -> bool:
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
-def run_button(setting: Setting, where: str, job: queue.JobState | None = None) -> str:
-    """Draw the button that trains the setting, or goes on with its cancelled `job`; `where` becomes
-    part of its key.
+def run_button(request: Request, where: str, job: queue.JobState | None = None) -> str:
+    """Draw the button that trains the requested run, or goes on with its cancelled `job`; `where`
+    becomes part of its key.
 
     Returns a sentence on why there is no button, or an empty string.
     """
     if limits.read_only():
         return ""
-    seconds = estimate_seconds(setting.request)
+    seconds = estimate_seconds(request)
     if reason := too_long(seconds):
         return reason
     label = "Run again" if is_over(job) else "Train it here"
@@ -89,7 +93,7 @@ def run_button(setting: Setting, where: str, job: queue.JobState | None = None) 
         type="primary",
         key=f"run {where}",
         on_click=submit,
-        args=(setting.request,),
+        args=(request,),
     )
     return ""
 
@@ -117,7 +121,7 @@ def submit(request: Request) -> None:
         st.error(f"The training cannot start: {escape_markdown(problem_text(problem))}.")
 
 
-def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
+def show_pending(pending: Pending, job: queue.JobState | None) -> None:
     """Draw, in place of the headline, which run is on screen and the button for the missing one;
     nothing while it is in training, as `show_progress` says it then."""
     if is_active(job):
@@ -130,7 +134,7 @@ def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None)
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=INTERVAL)(pending.key)
         else:
-            reason = run_button(setting, "page", job)
+            reason = run_button(pending.request, "page", job)
         st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
 
 
@@ -191,13 +195,13 @@ def _progress(pending: Pending) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="pending"):
             st.markdown(_step_text(job, pending.nearest))
         if job is not None:
-            _progress_bar(job)
+            _progress_bar(job, pending.request)
     if not is_active(job):
         pending_address.apply_pending()
         st.rerun()  # the page shows the run, or why there is none
 
 
-def _progress_bar(job: queue.JobState) -> None:
+def _progress_bar(job: queue.JobState, request: Request) -> None:
     """Draw a job's progress, and the button that withdraws the visitor's request or joins it."""
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
         share = min(job.step / job.total, 1.0) if job.total else 0.0
@@ -209,7 +213,7 @@ def _progress_bar(job: queue.JobState) -> None:
                 "Ask for it too",
                 key="ask too",
                 on_click=submit,
-                args=(job.experiment, job.config),
+                args=(request,),
                 help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
             )
 

@@ -1,13 +1,12 @@
 """The drawers under the stage. At most one is open; only its content is computed and sent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
@@ -54,12 +53,14 @@ def show(
     setting: Setting,
     run: Run,
     summaries: Sequence[Summary],
+    hidden: Collection[str],
     cell: Cell | None,
     training_key: str = "",
 ) -> None:
     """Draw the row of drawers and the content of the open one.
 
     summaries     the experiment's claims
+    hidden        names of the panels that open questions hide
     cell          the cell that the address names
     training_key  key of the run in training whose curves are drawn; empty if there is none
     """
@@ -82,8 +83,18 @@ def show(
             with st.container(key="drawer"):
                 if requested == NUMBERS:
                     _numbers(setting, run, cell)
+                elif requested == EVIDENCE:
+                    evidence.show(summaries)
+                elif requested == model_diagram.MODEL:
+                    model_diagram.show(setting, run, hidden)
+                elif requested == sweep.SWEEP:
+                    sweep.show(setting, _sweep_panel)
+                elif requested == VIEW:
+                    _knobs(setting, run, STAGE)
+                elif requested == WHY:
+                    _why(setting)
                 else:
-                    _content(setting, run, requested, summaries, training_key)
+                    _drawings(setting, run, requested, training_key)
         elif requested and requested != lesson.FORMER_DRAWER:
             st.warning(
                 f"There is no drawer {escape_markdown(requested)!s:.80} here; there are "
@@ -95,43 +106,28 @@ def _choose(key: str) -> None:
     address.write("drawer", st.session_state[key] or "", "")
 
 
-def _content(
-    setting: Setting, run: Run, drawer: str, summaries: Sequence[Summary], training_key: str
-) -> None:
-    if drawer == EVIDENCE:
-        evidence.show(summaries)
-    elif drawer == model_diagram.MODEL:
-        model_diagram.show(setting, run)
-    elif drawer == sweep.SWEEP:
-        sweep.show(setting, partial(_sweep_panel, setting))
-    elif drawer == VIEW:
-        _knobs(setting, run, STAGE)
-    elif drawer == WHY:
-        _why(setting)
-    else:
-        _drawings(setting, run, drawer, training_key)
-
-
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
     """Draw how one number of the stage is made and, on demand, all numbers; only these where no
     number can be explained."""
-    if not one_number.explained_drawings(setting, run):
-        return _tables(setting, run)
-    with panels.report_faults(setting, "cells"):
-        one_number.show(setting, run, cell)
+    drawings = panels.stage_drawings(setting.experiment, run)
+    explained = [drawing for drawing in drawings if drawing.explanations is not None]
+    if not explained:
+        return _tables(setting, run, drawings)
+    with panels.report_faults("cells"):
+        one_number.show(setting, run, explained, cell)
     expander = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
     if expander.open:
         with expander:
-            _tables(setting, run)
+            _tables(setting, run, drawings)
 
 
-def _tables(setting: Setting, run: Run) -> None:
+def _tables(setting: Setting, run: Run, drawings: Sequence[Drawing]) -> None:
     """Draw the numbers behind every panel of the stage, at the snapshot where the clock rests."""
     with st.container(key="panels"):
-        for drawing in panels.stage_drawings(setting, run):
+        for drawing in drawings:
             with (
                 st.container(border=True, key=f"panel-half-{drawing.name}"),
-                panels.report_faults(setting, drawing.name),
+                panels.report_faults(drawing.name),
             ):
                 panel = panels.cached_panel(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
@@ -158,7 +154,7 @@ def _drawings(setting: Setting, run: Run, drawer: str, training_key: str) -> Non
             width = "wide" if drawing.wide else "half"
             with (
                 st.container(border=True, key=f"panel-{width}-{drawing.name}"),
-                panels.report_faults(setting, drawing.name),
+                panels.report_faults(drawing.name),
             ):
                 live_curves.show_live(
                     setting,
@@ -178,10 +174,8 @@ def _show_live(drawing: Drawing, panel: Panel) -> None:
     panels.show(panel, drawing.name, live=True)
 
 
-def _sweep_panel(
-    setting: Setting, draw: Callable[[], Panel], key: str, clicked: Callable[[], None]
-) -> None:
-    with panels.report_faults(setting, "sweep"):
+def _sweep_panel(draw: Callable[[], Panel], key: str, clicked: Callable[[], None]) -> None:
+    with panels.report_faults("sweep"):
         panels.show(panels.style_panel(draw(), theme()), key, clicked=clicked)
 
 
@@ -198,11 +192,11 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         if drawing.applies(run.config) and place in (STAGE, drawing.place):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
-    if panels.shows_one_seed(setting, run):
+    if panels.shows_one_seed(setting.view_knobs, panels.stage_drawings(setting.experiment, run)):
         left_out.add(FIELD)  # it stands beside the clock
     return [
         field
-        for field in knobs.knobs_of(setting.experiment.view)
+        for field in setting.view_knobs
         if field not in left_out
         and place in panels.drawers_of(setting.experiment, field)
         and widgets.can_move(setting, field, run)

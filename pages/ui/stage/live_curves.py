@@ -48,7 +48,7 @@ def _show_curves(
     drawing: Drawing,
     key: str,
 ) -> None:
-    with panels.report_faults(setting, drawing.name):
+    with panels.report_faults(drawing.name):
         panel = latest_panel(setting, drawing, key)
         if panel is None:
             return show_former()
@@ -66,8 +66,8 @@ def _model(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
     run = live_model.latest(key)
     if run is None or not drawing.applies(run.config):
         return None
-    view = panels.relevant_view(setting.experiment, drawing, setting.view)
-    name = panels.drawing_key(setting, drawing, run, view)
+    view = panels.relevant_view(setting, drawing, setting.view)
+    name = panels.drawing_key(setting.id, drawing, run, view)
     try:
         return _model_panel(name, run, drawing, view, theme())
     except CannotDraw:

@@ -1,5 +1,6 @@
 """The drawer "The model": the model's diagram, in which a matrix opens the panel that shows it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,6 @@ from icl_core.figures.model_svg import model_svg_text, picture
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.stage import panels
-from pages.ui.story import beats, prediction
 
 MODEL = "The model"
 _BROWSER = Path(__file__).parents[1] / "browser"
@@ -32,8 +32,9 @@ _KINDS = {
 }
 
 
-def show(setting: Setting, run: Run) -> None:
-    """Draw the diagram of a run's model, its matrices as they are where the clock rests."""
+def show(setting: Setting, run: Run, hidden: Collection[str]) -> None:
+    """Draw the diagram of a run's model, its matrices as they are where the clock rests, without
+    those of the panels that are `hidden`."""
     if setting.experiment.diagram is None:
         return
     diagram: Diagram = setting.experiment.diagram(run.config)
@@ -45,7 +46,11 @@ def show(setting: Setting, run: Run) -> None:
     # the drawing that each box opens, by the box's name
     opened = {box.name: by_name[box.opens] for box in diagram.boxes if box.opens in by_name}
     titles = {name: _place(drawing) for name, drawing in opened.items()}
-    pictures = _pictures(setting, run, diagram, opened)
+    pictures = {
+        box.name: _picture(setting, run, opened[box.name], box)
+        for box in diagram.boxes
+        if box.part is not None and box.opens not in hidden
+    }
     st.markdown(diagram.say)
     panel_names = {name: drawing.name.replace(" ", "-") for name, drawing in opened.items()}
     key = f"diagram of {setting.id}"
@@ -64,23 +69,8 @@ def _place(drawing: Drawing) -> str:
     return "its panel above" if drawing.place == STAGE else f"the drawer {drawing.place}"
 
 
-def _pictures(
-    setting: Setting, run: Run, diagram: Diagram, opened: dict[str, Drawing]
-) -> dict[str, str]:
-    """Return the small pictures of matrices, by their boxes' names, without those of panels that an
-    open question hides."""
-    playable = beats.playable_beats(setting, run, pending=False)
-    beat = beats.current(setting, run, playable)
-    hidden = prediction.hidden_parts(setting, run, beat)
-    return {
-        box.name: _picture(setting, run, opened[box.name], box)
-        for box in diagram.boxes
-        if box.part is not None and box.opens not in hidden
-    }
-
-
 def _picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
-    with panels.report_faults(setting, drawing.name):
+    with panels.report_faults(drawing.name):
         box_setting = replace(setting, view=replace(setting.view, **box.view))
         figure = panels.cached_panel(box_setting, drawing, run).figure
         return picture(figure, box.part or 0, box.rows) if figure is not None else ""

@@ -29,7 +29,6 @@ from pages.ui.link.cell_address import (
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
-from pages.ui.stage import panels
 
 
 def _read(name: str) -> str:
@@ -49,35 +48,29 @@ _TOTALS = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 T = TypeVar("T")
 
 
-def explained_drawings(setting: Setting, run: Run) -> list[Drawing]:
-    """Return the drawings on the stage whose cells can be explained."""
-    return [
-        drawing
-        for drawing in panels.stage_drawings(setting, run)
-        if drawing.explanations is not None
-    ]
+def requested_cell(setting: Setting, run: Run, explained: Sequence[Drawing]) -> Cell | None:
+    """Return the cell of the `explained` drawings that the address names; warn if there is no such
+    cell."""
+    if not st.query_params.get("cell"):
+        return None
+    return _read_field("cell", read_cell, _all_maps(setting, run, explained))
 
 
-def requested_cell(setting: Setting, run: Run) -> Cell | None:
-    """Return the cell that the address names; warn if there is no such cell."""
-    return _read_field("cell", read_cell, setting, run)
-
-
-def _read_field(field: str, read: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
+def _read_field(field: str, read: Callable[[str, Maps], T], all_maps: Maps) -> T | None:
     """Return what `read` makes of the address's field; None, with a warning, if it raises."""
     text = st.query_params.get(field, "")
     try:
-        return read(text, _all_maps(setting, run)) if text else None
+        return read(text, all_maps) if text else None
     except ValueError as problem:
         st.warning(escape_markdown(f"{field} must be {problem}, got {text!r:.80}."))
     return None
 
 
-def _all_maps(setting: Setting, run: Run) -> Maps:
-    """Return the maps of all explained drawings; one that cannot be drawn says so in its seat."""
+def _all_maps(setting: Setting, run: Run, explained: Sequence[Drawing]) -> Maps:
+    """Return the maps of all `explained` drawings; one that cannot be drawn says so in its seat."""
     view_items = tuple(knobs.values(setting.view).items())
     all_maps = {}
-    for drawing in explained_drawings(setting, run):
+    for drawing in explained:
         with suppress(CannotDraw, BadSetting):
             maps = _maps(
                 run.digest, setting.id, drawing.name, view_items, run, drawing, setting.view
@@ -94,19 +87,20 @@ def _maps(
     return _drawing.explained(_run, _view)
 
 
-def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
+def link_maps(
+    setting: Setting, run: Run, explained: Sequence[Drawing], pinned: Cell | None
+) -> None:
     """Have the browser outline the same row and column in every map, and report clicks on cells:
-    of those that are explained, and of those where a click sets a field of the view.
+    of the `explained` drawings, and of those where a click sets a field of the view.
 
-    The outline rests on `cell` if its number is `shown` on the page.
+    The outline rests on the cell `pinned`.
     """
     key = f"links of {setting.id}"
     choosing = {drawing.name: drawing for drawing in setting.experiment.drawings if drawing.clicked}
-    explained = [drawing.name for drawing in explained_drawings(setting, run)]
     data = {
-        "cells": [*explained, *choosing],
+        "cells": [*(drawing.name for drawing in explained), *choosing],
         "choosing": list(choosing),
-        "pinned": cell._asdict() if cell and shown else None,
+        "pinned": pinned._asdict() if pinned else None,
     }
     _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key, setting, run, choosing))
 
@@ -143,12 +137,12 @@ def _go(cell: str) -> None:
     pending_address.change({"cell": cell, "drawer": "Numbers"})
 
 
-def show(setting: Setting, run: Run, cell: Cell | None) -> None:
+def show(setting: Setting, run: Run, explained: Sequence[Drawing], cell: Cell | None) -> None:
     """Draw the fields that choose a cell, how its number is made, and the cells kept beside it.
 
     Without a `cell` the largest number of the first map is shown.
     """
-    all_maps = _all_maps(setting, run)
+    all_maps = _all_maps(setting, run, explained)
     if not all_maps:
         return
     if cell is None:
@@ -159,10 +153,10 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
         left, right = st.columns([1, 3])
         with left:
             st.caption("Click on a cell of a map, or choose one here.")
-            _cell_fields(setting, all_maps, cell)
+            _cell_fields(setting.id, all_maps, cell)
         with right:
             _explain(all_maps, cell)
-        kept = _read_field("kept", read_cells, setting, run) or []
+        kept = _read_field("kept", read_cells, all_maps) or []
         is_blank = cell_map.is_blank(cell.row, cell.column)
         if cell not in kept and len(kept) < MAX_KEPT and not is_blank:
             left.button(
@@ -181,13 +175,13 @@ def _keep(cells: Sequence[Cell], all_maps: Maps) -> None:
     address.write("kept", write_cells(cells, all_maps), "")
 
 
-def _cell_fields(setting: Setting, all_maps: Maps, cell: Cell) -> None:
+def _cell_fields(experiment_id: str, all_maps: Maps, cell: Cell) -> None:
     """Draw the fields for map, row and column: the keyboard's way to a cell."""
     titles = {}
     for name, maps in all_maps.items():
         for index, one_map in enumerate(maps):
             titles[name, index] = one_map.title
-    keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
+    keys = [f"{experiment_id}:cell {part}" for part in ("map", "row", "column")]
     cell_map = all_maps[cell.name][cell.map]
     map_id = cell.name, cell.map
     for key, value in zip(keys, (map_id, cell.row + 1, cell.column + 1), strict=True):

@@ -14,8 +14,8 @@ from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.story.beats import place_query
 from pages.ui.story.lesson import aims_text
+from pages.ui.story.tour import sight_query
 
 
 @say_if_memory_ends
@@ -69,7 +69,7 @@ def _query(lesson: Lesson, item: Try) -> dict[str, str]:
     query = {"experiment": lesson.experiment}
     for name, value in item.fields.items():
         query[name] = address.value_text(value)
-    return query | place_query(item)
+    return query | sight_query(item)
 
 
 def _exercise(paper: Paper, lesson: Lesson, number: int, exercise: Exercise) -> None:
