@@ -19,17 +19,16 @@ from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
 from pages.ui.controls import (
     auto_train,
+    cache,
     compare_links,
-    loaded_runs,
     sharing,
     sidebar,
-    train_longer,
     training,
     uploads,
     widgets,
 )
 from pages.ui.controls.training import Pending
-from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
+from pages.ui.link import address, answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
@@ -54,10 +53,10 @@ def show(name: str) -> None:
     _prepare_server()
     _read_words()
     setting = address.read(paper)
-    kept_answers.restore()
+    answers.restore()
     exact = setting.stored
     shown = exact or store.default().nearest(setting.request)
-    run = loaded_runs.load(shown) if shown else None
+    run = cache.load_run(shown) if shown else None
     pending = _pending(setting, exact, shown)
     summaries = _summaries(setting, shown)
     with tools:
@@ -181,7 +180,7 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:
-            train_longer.offer(setting)
+            training.offer_longer(setting)
     elif pending is not None and training.is_active(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None:

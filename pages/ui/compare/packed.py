@@ -14,7 +14,7 @@ from icl_core.comparison.films import Compared, Film
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
-from pages.ui.look.sized_cache import keep_by_size
+from pages.ui.controls.cache import keep_by_size
 from pages.ui.look.style import Theme
 from pages.ui.stage import panels, playback
 

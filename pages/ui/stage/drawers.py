@@ -1,25 +1,32 @@
-"""The drawers under the stage. At most one is open; only its content is computed and sent."""
+"""The drawers under the stage. At most one is open; only its content is computed and sent.
+
+The drawer "The model" holds the model's diagram, in which a matrix opens the panel that shows it.
+"""
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
+from icl_core.contract.diagram import Box, Diagram
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
 from icl_core.evidence.measurements import Summary
+from icl_core.figures.model_svg import model_svg_text, picture
 from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
-from pages.ui.link.cell_address import Cell
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import theme
-from pages.ui.stage import live_curves, model_diagram, one_number, panels
+from pages.ui.stage import live_curves, one_number, panels
+from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -30,7 +37,7 @@ def names(setting: Setting, run: Run) -> list[str]:
     those that every experiment has."""
     drawers: list[str] = []
     if setting.experiment.diagram:
-        drawers.append(model_diagram.MODEL)
+        drawers.append(MODEL)
     for drawing in setting.experiment.drawings:
         is_new = drawing.place != STAGE and drawing.place not in drawers
         if is_new and drawing.applies(run.config):
@@ -85,8 +92,8 @@ def show(
                     _numbers(setting, run, cell)
                 elif requested == EVIDENCE:
                     evidence.show(summaries)
-                elif requested == model_diagram.MODEL:
-                    model_diagram.show(setting, run, hidden)
+                elif requested == MODEL:
+                    _model(setting, run, hidden)
                 elif requested == sweep.SWEEP:
                     sweep.show(setting, _sweep_panel)
                 elif requested == VIEW:
@@ -252,3 +259,81 @@ def _follow_up(paper: Paper, later: FollowUp) -> str:
         f"{later.authors} ({later.year}), [{later.title}]({later.url}), arXiv {later.arxiv}. "
         f"{later.here} See {link}."
     )
+
+
+MODEL = "The model"
+_BROWSER = Path(__file__).parents[1] / "browser"
+_DIAGRAM = st.components.v2.component(
+    "icl_diagram",
+    html='<div class="diagram"></div>',
+    css=(_BROWSER / "diagram.css").read_text(encoding="utf-8"),
+    js=(_BROWSER / "diagram.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+_BOX_KINDS = {
+    "trained": "learned in this training",
+    "given": "given by you",
+    "construction": "written down",
+    "frozen": "random, as it began",
+    "computed": "computed from the prompt",
+}
+
+
+def _model(setting: Setting, run: Run, hidden: Collection[str]) -> None:
+    """Draw the diagram of a run's model, its matrices as they are where the clock rests, without
+    those of the panels that are `hidden`."""
+    if setting.experiment.diagram is None:
+        return
+    diagram: Diagram = setting.experiment.diagram(run.config)
+    by_name = {
+        drawing.name: drawing
+        for drawing in setting.experiment.drawings
+        if drawing.applies(run.config)
+    }
+    # the drawing that each box opens, by the box's name
+    opened = {box.name: by_name[box.opens] for box in diagram.boxes if box.opens in by_name}
+    titles = {name: _place_text(drawing) for name, drawing in opened.items()}
+    pictures = {
+        box.name: _box_picture(setting, run, opened[box.name], box)
+        for box in diagram.boxes
+        if box.part is not None and box.opens not in hidden
+    }
+    st.markdown(diagram.say)
+    panel_names = {name: drawing.name.replace(" ", "-") for name, drawing in opened.items()}
+    key = f"diagram of {setting.id}"
+    _DIAGRAM(
+        key=key,
+        data={"svg": model_svg_text(diagram, titles, pictures), "panels": panel_names},
+        on_opened_change=partial(_open_box, setting, key, opened, diagram),
+    )
+    kinds = dict.fromkeys(box.kind for box in diagram.boxes if box.kind in _BOX_KINDS)
+    legend = "".join(f'<span class="{kind}">{_BOX_KINDS[kind]}</span>' for kind in kinds)
+    st.html(f'<p class="key">{legend}</p>')
+    st.caption("Click an underlined box, or press Enter on it: its panel is outlined.")
+
+
+def _place_text(drawing: Drawing) -> str:
+    return "its panel above" if drawing.place == STAGE else f"the drawer {drawing.place}"
+
+
+def _box_picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
+    with panels.report_faults(drawing.name):
+        box_setting = replace(setting, view=replace(setting.view, **box.view))
+        figure = panels.cached_panel(box_setting, drawing, run).figure
+        return picture(figure, box.part or 0, box.rows) if figure is not None else ""
+    return ""
+
+
+def _open_box(setting: Setting, key: str, opened: dict[str, Drawing], diagram: Diagram) -> None:
+    """Outline the panel of the box that was chosen, and open its drawer."""
+    name = (st.session_state.get(key) or {}).get("opened")
+    box = next((box for box in diagram.boxes if box.name == name), None)
+    if box is None or box.name not in opened:
+        return
+    base = setting.base_view
+    drawing = opened[box.name]
+    fields = {field: (value, getattr(base, field)) for field, value in box.view.items()}
+    fields["marks"] = (drawing.name, "")
+    if drawing.place != STAGE:
+        fields["drawer"] = (drawing.place, "")
+    address.write_all(fields)

@@ -20,10 +20,10 @@ from icl_core.contract import words
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.figures.frames import tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
+from pages.ui.controls.cache import keep_by_size
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import SeatedChart, seat_chart
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.look.style import Theme, theme
 from pages.ui.stage import live_curves, panels, playback
 

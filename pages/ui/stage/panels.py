@@ -19,7 +19,7 @@ from icl_core.figures.downsample import every_cell
 from icl_core.jobs import faults
 from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.look import room
+from pages.ui.look import chart
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import Theme, theme
@@ -170,7 +170,7 @@ def show(
     if live:
         st.html("<i data-live></i>")
     if panel.figure is not None:
-        room.in_panel(key.replace(" ", "-"), panel.figure)
+        chart.make_room_in_panel(key.replace(" ", "-"), panel.figure)
         show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
         if _has_sentences(panel.table):  # these must wrap

@@ -29,7 +29,7 @@ from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.stage import drawers, films, model_diagram, one_number, panels, playback
+from pages.ui.stage import drawers, films, one_number, panels, playback
 from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import places, script
 from pages.ui.story.places import Place
@@ -113,7 +113,7 @@ def _head(
             beat="" if beat is None or has_question else beat.name,
             marks=place.marks,
             # a question about the diagram is asked with the diagram in sight
-            reveal=has_question and beat is not None and beat.drawer == model_diagram.MODEL,
+            reveal=has_question and beat is not None and beat.drawer == drawers.MODEL,
         )
         has_seeds = active_job is None and shows_one_seed and widgets.can_move(setting, FIELD, run)
         row = nullcontext()

@@ -10,7 +10,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat, Question, sentence_of
-from pages.ui.link import address, kept_answers
+from pages.ui.link import address, answers
 from pages.ui.story import places
 from pages.ui.story.glossary import line
 from pages.ui.story.places import answer_key
@@ -72,5 +72,5 @@ def pass_over(run: Run, beat: Beat) -> None:
 
 
 def _store_answer(run: Run, beat: Beat, index: int) -> None:
-    kept_answers.store(answer_key(run, beat), index)
+    answers.store(answer_key(run, beat), index)
     address.write_all(places.play_query(run, (), beat))

@@ -20,7 +20,7 @@ from icl_core.contract.story import (
     task_of,
 )
 from icl_core.contract.visitor import Replaced, in_words
-from pages.ui.link import address, kept_answers, same_tab_links
+from pages.ui.link import address, answers, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
 from pages.ui.story import lesson, places, prediction, tour
@@ -291,7 +291,7 @@ def _go_to_beat(setting: Setting, run: Run, beats: Sequence[Beat], beat: Beat | 
     fields["beat"] = (beat.name if beat else "", "")
     if beat is None:
         st.session_state.pop(_LAST_BEAT, None)
-        kept_answers.store(_finished_key(setting.id), 1)
+        answers.store(_finished_key(setting.id), 1)
         fields["tour"] = ("", "")
     else:
         fields |= places.play_query(run, beats, beat)
