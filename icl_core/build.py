@@ -54,10 +54,10 @@ def build_runs(
     cards of the gallery, too.
 
     `ids` are experiments, all if the list is empty; `presets` are names, all if it is None.
-    Returns what the runs measured, and a sentence for each run that could not be built. Raises
-    `BadSetting` for an unknown experiment or preset and for what `check_preconditions` refuses, and
-    `Failed` if artifacts/ or the queue cannot be written. Ctrl-C stops the trainings at a
-    checkpoint and raises `KeyboardInterrupt` with a sentence.
+    Returns what the runs measured, and a sentence for each run or card that could not be made.
+    Raises `BadSetting` for an unknown experiment or preset and for what `check_preconditions`
+    refuses, and `Failed` if artifacts/ or the queue cannot be written. Ctrl-C stops the trainings
+    at a checkpoint and raises `KeyboardInterrupt` with a sentence.
     """
     ids = ids or registry.experiment_ids()
     wanted = [run for experiment_id in ids for run in wanted_runs(experiment_id)]
@@ -195,7 +195,8 @@ def _ship(wanted: WantedRun) -> Header:
         return header
     shipped = runs.ship(wanted.experiment, wanted.config, _lean(wanted, run.tensors), info)
     if header.origin == "local":
-        if header.info["device"].startswith("CPU") and "together" not in header.info:
+        # a tensor program's run takes less time than one alone; a GPU's says nothing of a CPU's
+        if header.info.get("device", "").startswith("CPU") and "together" not in header.info:
             estimate.note_preset_seconds(
                 wanted.experiment, wanted.config, header.info["seconds"], wanted.presets
             )

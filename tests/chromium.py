@@ -7,26 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-APPS = (
-    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
-    "/Applications/Chromium.app/Contents/MacOS/Chromium",
-)
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-
-def find() -> str | None:
-    """The path of a Chromium: on PATH, a macOS application, or Playwright's own; None if there is
-    none."""
-    on_path = next(filter(None, map(shutil.which, NAMES)), None)
-    return on_path or next((app for app in APPS if Path(app).exists()), None) or _playwrights_own()
-
-
-def _playwrights_own() -> str | None:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        path = playwright.chromium.executable_path
-    return path if Path(path).exists() else None
+from icl_core.share.chromium import find
 
 
 def install() -> None:

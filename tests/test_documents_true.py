@@ -2,11 +2,14 @@
 
 import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from icl_core.cli import main
+from icl_core.evidence import measurements
+from icl_core.runs import store
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = (".github", "icl_core", "pages", "tests")
@@ -88,3 +91,15 @@ def test_every_command_is_known_with_its_options(words, capsys):
 
 def test_readme_is_short():
     assert len((ROOT / "README.md").read_bytes()) <= LARGEST
+
+
+def test_the_readme_says_what_came_out():
+    """Its three numbers, of the papers' claims at their own settings."""
+    verdicts = Counter()
+    for by_kind in measurements.counts(store.default()).values():
+        verdicts.update(by_kind["paper"])
+    said = (
+        f"{verdicts['reproduced']} are reproduced, {verdicts['not reproduced']} are not, and "
+        f"{verdicts['not decided']} are not decided yet."
+    )
+    assert said in " ".join((ROOT / "README.md").read_text().split())

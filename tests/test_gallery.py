@@ -1,23 +1,25 @@
 """The gallery: a card for each experiment, true of the run that its first preset ships, and small;
-what a thumbnail draws lies where the figure's axes say."""
+its pictures are taken in a Chromium, and stay as they are where there is none."""
 
-import re
+import io
 from pathlib import Path
 
-import numpy as np
 import pytest
 from house import TOY, house
+from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.cli import main
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.style import NONE_TO_ALL, TO_DARK, colourscale
-from icl_core.figures.thumbnail import MOST_BYTES, themed_svg, thumbnail
+from icl_core.figures.stage_seat import BETWEEN, ROW, narrowed, seated
+from icl_core.figures.style import COLOURS, PAPER, SEAT, TO_DARK, axis, layout
 from icl_core.runs import store
-from icl_core.share import gallery
+from icl_core.share import chromium, gallery, pictures
+from icl_core.share.gallery import MOST_BYTES
 
 ROOT = Path(__file__).parents[1]
+ENDINGS = ("json", "light.webp", "dark.webp")
 IDS = [id for id in registry.experiment_ids() if id != TOY]
 
 
@@ -31,13 +33,19 @@ def test_a_card_says_what_the_shipped_run_shows(id):
     assert card.title == experiment.title
     assert card.says == experiment.headline(run, experiment.view(**experiment.presets[0].view))
     assert card.run == run.digest[:16]  # the picture is of this run
-    assert gallery.path(id).stat().st_size <= MOST_BYTES
+    for dark in (False, True):
+        picture = Image.open(io.BytesIO(gallery.picture(id, dark)))
+        assert picture.size == pictures.PIXELS
+        paper = TO_DARK[PAPER] if dark else PAPER
+        assert picture.getpixel((0, picture.height - 1)) == rgb(paper)
     assert {*experiment.picture} <= {drawing.name for drawing in experiment.drawings}
 
 
 def test_the_gallery_has_a_card_of_every_experiment_and_no_other():
-    files = {path.stem for path in (ROOT / "artifacts" / "gallery").iterdir()}
-    assert files == {*IDS}
+    files = [*(ROOT / "artifacts" / "gallery").iterdir()]
+    assert {file.name for file in files} == {f"{id}.{ending}" for id in IDS for ending in ENDINGS}
+    assert max(file.stat().st_size for file in files) <= MOST_BYTES
+    assert sum(file.stat().st_size for file in files) <= 1_000_000
 
 
 def test_the_page_links_every_experiment():
@@ -51,88 +59,67 @@ def test_the_page_links_every_experiment():
     assert len(pictures) == len(IDS) and all(' alt="' in body for body in pictures)
 
 
-def test_the_build_draws_a_card_once_its_run_is_shipped(tmp_path, monkeypatch, capsys):
+def test_the_build_makes_a_card_once_its_run_is_shipped(tmp_path, monkeypatch, capsys):
     with house(tmp_path, monkeypatch):
         assert main(["gallery", TOY]) == 1 and gallery.card(TOY) is None  # nothing is trained
         assert main(["build", TOY]) == 0
-        card = gallery.card(TOY)
-        assert card is not None and card.picture.startswith("<svg ")
-        gallery.path(TOY).write_bytes(b"<svg \xff")
+        card, picture = gallery.card(TOY), gallery.picture(TOY, True)
+        assert card is not None and picture is not None
+        assert picture != gallery.picture(TOY, False)
+
+        monkeypatch.setattr(chromium, "find", lambda: None)
+        assert main(["build", TOY]) == 0  # there is nothing to do
+        assert main(["gallery", TOY]) == 1
+        assert "python tests/chromium.py" in capsys.readouterr().err
+        assert gallery.card(TOY) == card and gallery.picture(TOY, True) == picture
+
+        old = gallery.path(TOY).read_text().replace(card.figures, "0" * 16)
+        gallery.path(TOY).write_text(old)
+        assert main(["build", TOY]) == 1  # the run is shipped, and its card stays
+        assert "python tests/chromium.py" in capsys.readouterr().err
+        assert gallery.path(TOY).read_text() == old and gallery.picture(TOY, True) == picture
+
+
+@pytest.mark.parametrize("text", ['{"title": "a"}', "[]", "{", '"a"', " " * (MOST_BYTES + 1), "\0"])
+def test_a_card_that_cannot_be_read_is_none(text, tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        for ending in ENDINGS:
+            gallery.path(TOY, ending).parent.mkdir(parents=True, exist_ok=True)
+            gallery.path(TOY, ending).write_text(text)
         assert gallery.card(TOY) is None
-        gallery.path(TOY).write_text(card.picture + " " * MOST_BYTES)
-        assert gallery.card(TOY) is None
+        if len(text) > MOST_BYTES:
+            assert gallery.picture(TOY, True) is None
 
 
-def _figure(traces: list[Trace], **layout: object) -> Figure:
-    return Figure(traces, {"showlegend": False, **layout})
+def test_a_picture_has_the_colours_of_its_figure():
+    bar = Trace("bar", x=["a"], y=[1.0], marker={"color": COLOURS["trained"]})
+    figure = Figure([bar], layout(SEAT, xaxis=axis("x"), yaxis=axis("y")))
+    scenes = [pictures.scene([figure], ["A bar"], dark) for dark in (False, True)]
+    scenes.append(pictures.scene([figure, figure], ["A bar", "Another"], False))
+    light, dark, two = (Image.open(io.BytesIO(taken)) for taken in pictures.take(scenes))
+    blue, pale = rgb(COLOURS["trained"]), rgb(TO_DARK[COLOURS["trained"]])
+    assert light.size == dark.size == two.size == pictures.PIXELS
+    middle = (light.width // 2, light.height // 2)
+    assert light.getpixel(middle) == blue and dark.getpixel(middle) == pale
+    # of two panels, each has a bar, and there is nothing between them
+    row = [two.getpixel((x, two.height // 2)) for x in range(two.width)]
+    left, right = row[: two.width // 2], row[two.width // 2 :]
+    assert left.count(blue) == pytest.approx(right.count(blue), abs=3) and left.count(blue) > 99
+    assert row[two.width // 2] == rgb(PAPER)
 
 
-def test_a_line_goes_through_its_points():
-    figure = _figure(
-        [Trace(x=[1, 10, 100], y=[0.0, np.nan, 1.0], mode="lines", line={"color": "#009E73"})],
-        xaxis={"type": "log", "range": [0, 2], "showticklabels": False},
-        yaxis={"range": [0, 1], "showticklabels": False},
-    )
-    svg = thumbnail([figure], "A line", {})
-    path = next(
-        match for match in re.findall(r'<path d="(M[^"]*)" fill="none" stroke="#009E73"', svg)
-    )
-    (x0, y0), (x1, y1) = re.findall(r"M([\d.]+) ([\d.]+)", path)  # the gap parts it
-    assert float(x0) < float(x1) and float(y0) > float(y1) and "L" not in path
+def test_names_of_lines_stand_in_rows_that_fit():
+    names = [f"a line of number {index}" for index in range(4)]
+    lines = [Trace(x=[0, 1], y=[0, 1], mode="lines", name=name) for name in names]
+    wide = seated(Figure(lines, layout(SEAT)), width=1000)
+    small = narrowed(wide, 300)
+    (before,), (after,) = (each.layout["annotations"] for each in (wide, small))
+    assert "<br>" not in before["text"] and after["text"].count("<br>") == 1
+    assert after["text"].replace("<br>", BETWEEN) == before["text"]
+    assert small.layout["margin"]["t"] == wide.layout["margin"]["t"] + ROW
+    assert narrowed(small, 1000).layout == wide.layout
 
 
-def test_a_map_has_its_runs_in_the_colours_of_its_scale():
-    z = np.eye(64)
-    figure = _figure([Trace("heatmap", z=z, zmin=0, zmax=1, colorscale=colourscale(NONE_TO_ALL))])
-    svg = thumbnail([figure], "A map", {})
-    runs = dict(re.findall(r'<path d="([^"]*)" stroke="(#\w{6})"/>', svg))
-    by_colour = {colour: path for path, colour in runs.items()}
-    assert by_colour[NONE_TO_ALL[-1]] == "".join(f"M{i} {i}.5h1" for i in range(32))  # coarsened
-    assert len(svg) < MOST_BYTES
-    dark = themed_svg(svg, True)
-    assert TO_DARK[NONE_TO_ALL[-1]] in dark and NONE_TO_ALL[-1] not in dark
-    assert themed_svg(svg, False) == svg
-
-
-def test_an_outline_in_data_units_stands_around_its_cell():
-    scale = {"zmin": 0, "zmax": 1, "colorscale": colourscale(NONE_TO_ALL)}
-    outline = {
-        "type": "path",
-        "path": "M0.5,0.5H1.5V1.5H0.5Z",
-        "xref": "x",
-        "yref": "y",
-        "line": {"color": "#CC79A7", "width": 2},
-    }
-    axis = {"showticklabels": False}
-    figure = _figure([Trace("heatmap", z=np.eye(2), **scale)], xaxis=axis, yaxis=axis)
-    svg = thumbnail([figure.add_shape(**outline)], "A cell", {})
-    ((x0, y0, x1, y1),) = re.findall(
-        r'd="M([\d.]+) ([\d.]+)H([\d.]+)V([\d.]+)H[\d.]+Z" fill="none" stroke="#CC79A7"', svg
-    )
-    (origin,) = re.findall(r"translate\(([\d.]+) ([\d.]+)\) scale\(([-\d.]+) ([-\d.]+)\)", svg)
-    left, top, width, height = map(float, origin)
-    assert float(x0) == pytest.approx(left + width, abs=0.2)
-    assert float(x1) == pytest.approx(left + 2 * width, abs=0.2)
-    assert float(y0) == pytest.approx(top + height, abs=0.2)
-    assert float(y1) == pytest.approx(top + 2 * height, abs=0.2)
-
-
-def test_many_curves_are_thinned_until_they_fit_and_texts_are_escaped():
-    x = np.linspace(0, 1, 400)
-    curves = [Trace(x=x, y=np.sin(9 * x + shift), mode="lines") for shift in range(20)]
-    svg = thumbnail([_figure(curves)], 'a "b" <c>', {"data-says": "x < y & z"})
-    assert len(svg.encode()) <= MOST_BYTES
-    assert 'aria-label="a &quot;b&quot; &lt;c&gt;"' in svg and "x &lt; y &amp; z" in svg
-    with pytest.raises(ValueError, match="at most 15000 bytes, got"):
-        thumbnail([_figure(curves * 20)], "too much", {})
-
-
-def test_bars_stand_on_zero_and_on_each_other():
-    below, above = (Trace("bar", x=["a", "b"], y=[1.0, 2.0], marker={"color": c}) for c in
-                    ("#56B4E9", "#CC79A7"))  # fmt: skip
-    svg = thumbnail([_figure([below, above], barmode="relative")], "Bars", {})
-    found = re.findall(r'd="M[\d.]+ ([\d.]+)H[\d.]+v([\d.]+)H[\d.]+z" fill="(#\w+)"', svg)
-    bars = [(float(top), float(height), colour) for top, height, colour in found]
-    (low_a, height_a, _), (_, height_b, _), (up_a, _, _), _ = bars
-    assert height_b == pytest.approx(2 * height_a, abs=0.2)
-    assert up_a == pytest.approx(low_a - height_a, abs=0.2)
+def rgb(colour: str) -> tuple[int, ...]:
+    """The parts of a colour such as #ffffff."""
+    return tuple(bytes.fromhex(colour[1:]))

@@ -22,7 +22,7 @@ from icl_core.contract.settings_io import to_stored
 from icl_core.papers.birth.induction.draw import behaviour, grafts
 from icl_core.papers.birth.shared import own_matrices
 from icl_core.papers.birth.shared.own_matrices import LARGEST, describe, load, read
-from icl_core.runs import documents, store
+from icl_core.runs import documents, header, store
 from icl_core.runs.header import key_of
 
 ID = "birth.induction"

@@ -18,7 +18,7 @@ from icl_core.contract.settings_io import differences, from_stored, parse, to_st
 from icl_core.papers.birth.shared import text_counts
 from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, load, read
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.runs import documents, store
+from icl_core.runs import documents, header, store
 from icl_core.runs.header import key_of
 from pages.ui.controls.sidebar import LINE_LABEL
 from pages.ui.link import address

@@ -192,7 +192,7 @@ def study(runs):
 def test_the_report_says_of_every_claim_what_was_done_and_how_to_repeat_it(study):
     assert [entry.row.claim.id for entry in study] == ["toy.exact", "toy.recovered"]
     exact = study[0]
-    assert exact.svg.startswith("<svg") and exact.caption
+    assert exact.panel is not None and exact.caption.startswith(exact.panel.title)
     protocol = dict(exact.protocol)
     assert protocol["Verdict"] == exact.row.summary.verdict == "fails"
     assert protocol["Run"] == "2 seeds, 20 steps" and protocol["Reason"] == "not known"
@@ -207,13 +207,17 @@ def test_the_report_says_of_every_claim_what_was_done_and_how_to_repeat_it(study
 
 def test_the_page_of_the_report_needs_nothing_else_and_holds_every_claim(study):
     page = report.html_page(study)
-    assert not re.search(r"<script|<link|(src|href)=", page)
+    texts = re.sub(r"<script.*?</script>", "", page, flags=re.S)
+    assert not re.search(r"<script|<link|(src|href)=", texts)
     for entry in study:
         assert f'<section id="{entry.row.name}">' in page
         assert html.escape(entry.row.claim.label) in page
-    assert "“the student finds its teacher”" in page and page.count("<svg") == 1
-    evil = dataclasses.replace(study[0], caption="<img onerror=x>", commands=("a & <b>",))
-    assert "<img" not in report.html_page([evil]) and "a &amp; &lt;b&gt;" in report.html_page(
+    figures = re.search(r'id="figures">(.*?)</script>', page)
+    assert "“the student finds its teacher”" in page and figures is not None
+    assert [*json.loads(figures[1])] == re.findall('<img data-figure="([^"]*)"', texts)  # one
+    panel = dataclasses.replace(study[0].panel, title='<img onerror="x">', caption="</script>")
+    evil = dataclasses.replace(study[0], panel=panel, commands=("a & <b>",))
+    assert "<img on" not in report.html_page([evil]) and "a &amp; &lt;b&gt;" in report.html_page(
         [evil]
     )
 
@@ -222,11 +226,11 @@ def test_the_folder_of_the_report_has_a_file_a_claim(study, tmp_path):
     folder = tmp_path / "study"
     assert report.write_folder(study, folder) == len(study)
     names = {path.name for path in folder.iterdir()}
-    figures = {f"{entry.row.name}.svg" for entry in study if entry.svg}  # another panel is a table
-    assert names == {"README.md", *figures, *(f"{entry.row.name}.md" for entry in study)}
+    assert names == {"README.md", report.FIGURES, *(f"{entry.row.name}.md" for entry in study)}
     text = (folder / f"{CLAIM}.md").read_text()
     links = re.findall(r"\]\(([^)]*)\)", (folder / "README.md").read_text() + text)
-    assert links and all((folder / link).is_file() for link in links)
+    assert f"{report.FIGURES}#{CLAIM}" in links
+    assert all((folder / link.partition("#")[0]).is_file() for link in links)
     assert f"```sh\npython -m icl_core verify {CLAIM}\n" in text
     assert report.markdown("a|b *c* [d](e) <f>\n# g") == r"a\|b \*c\* \[d\](e) \<f\> \# g"
 

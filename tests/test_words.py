@@ -1,6 +1,7 @@
 """Texts in words.md: what stands in braces, what is refused when the file is read, and what an
 experiment's page says of a changed file."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from icl_core.contract.knobs import settings, slider
 from icl_core.contract.story import Example
 from icl_core.contract.template import fill, names_in
 from icl_core.contract.words import Words, WordsError
+from icl_core.contract.words_file import read_sections
 
 VALUES = {"gain": 0.93219, "tiny": 0.0002517, "layers": 1, "four": 4, "word": "loss", "yes": True}
 
@@ -202,3 +204,25 @@ def test_of_a_run_in_training_only_what_a_text_names_is_asked_for(tmp_path: Path
 
     words = words_of(tmp_path, readings={"gain": lambda run, view: 1.0, "later": never})
     assert words.headline(SimpleNamespace(config=Config()), View()) == "One step removes 100%."
+
+
+PAPERS = Path(__file__).parents[1] / "icl_core" / "papers"
+PREFIX = re.compile(r'f"(\w[^"{]*)\{')  # of a name that is put together: f"headline {which}"
+
+
+@pytest.mark.parametrize(
+    "file",
+    sorted(PAPERS.glob("*/*/words.md")),
+    ids=lambda file: str(file.parent.relative_to(PAPERS)),
+)
+def test_every_panel_and_text_is_asked_for(file: Path) -> None:
+    """Texts that nobody sees are not kept."""
+    folder = file.parent.parent if file.parent.name == "shared" else file.parent
+    code = "\n".join(path.read_text() for path in folder.rglob("*.py"))
+    prefixes = tuple(PREFIX.findall(code))
+    names = [
+        section.name
+        for section in read_sections(file, module.KINDS)
+        if section.kind in ("panel", "text")
+    ]
+    assert not [n for n in names if f'"{n}"' not in code and not n.startswith(prefixes)]

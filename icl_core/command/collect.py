@@ -21,12 +21,12 @@ def add_commands(add: AddCommand) -> None:
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
     add_scheduler(build)
     add_json(build, "the metrics")
-    gallery = add("gallery", _gallery, "draw the gallery's pictures of the shipped runs anew")
+    gallery = add("gallery", _gallery, "take the gallery's pictures of the shipped runs anew")
     gallery.add_argument("experiment", nargs="*", help="all if none is named")
     gallery.add_argument(
         "--panels",
         action="store_true",
-        help="draw nothing: find anew which panel shows each claim, for the page of claims",
+        help="take none: find anew which panel shows each claim, for the page of claims",
     )
 
 
@@ -60,7 +60,7 @@ def _gallery(options: argparse.Namespace) -> int:
     if options.panels:
         claim_panels.write(store.default(), [each for each in ids if registry.experiment(each)])
         return DONE
-    problems = gallery.write(ids)
+    problems = gallery.write(ids, anew=True)
     missing = [each for each in ids if not gallery.can_draw(each)]
     print_problems([*problems, *(f"{each} has no shipped run to draw" for each in missing)])
     is_named_missing = bool(options.experiment and missing)

@@ -81,6 +81,21 @@ def seated(figure: Figure, width: int = THIRD, above: int = 0) -> Figure:
     return figure.add_annotation(**note(lines, 0, 1, name=KEY, align="left", font=font, **where))
 
 
+def narrowed(figure: Figure, width: int) -> Figure:
+    """Return a copy of a figure whose names take rows of at most `width` pixels; the figure itself
+    if it has none, as it is in no seat of the stage."""
+    notes = figure.layout.get("annotations", ())
+    key = next((note for note in notes if note.get("name") == KEY), None)
+    if key is None:
+        return figure
+    lines = key["text"].split("<br>")
+    rows = _rows([entry for line in lines for entry in line.split(BETWEEN)], width)
+    text = "<br>".join(BETWEEN.join(row) for row in rows)
+    top = figure.layout["margin"]["t"] + ROW * (len(rows) - len(lines))
+    changed = [note | {"text": text} if note is key else note for note in notes]
+    return Figure(figure.data, figure.layout).update_layout(annotations=changed, margin={"t": top})
+
+
 def _room_below(figure: Figure, axis: dict[str, Any]) -> int:
     """Return how many pixels the ticks and the title of an x axis take."""
     bars = [trace["x"] for trace in figure.data if trace["type"] == "bar"]

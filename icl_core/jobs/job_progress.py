@@ -288,10 +288,10 @@ class JobProgress(SharedProgress):
                 self.threads = reached["threads"]
 
 
-LARGEST = 300_000  # bytes of a file
-INTERVAL = 1.0  # seconds between the beginnings of two writes, at least
-SHARE = 0.03  # of the training's time, at most
-_FINAL = "final/"
+LARGEST_PREVIEW = 300_000  # bytes of a file
+PREVIEW_INTERVAL = 1.0  # seconds between the beginnings of two writes, at least
+PREVIEW_SHARE = 0.03  # of the training's time, at most
+FINAL_WEIGHTS = "final/"
 
 
 class PreviewWriter:
@@ -305,7 +305,7 @@ class PreviewWriter:
         self.together = 1
         self._path = path
         self._clock = clock
-        self._due = clock() + INTERVAL
+        self._due = clock() + PREVIEW_INTERVAL
 
     def write(
         self,
@@ -319,41 +319,41 @@ class PreviewWriter:
         start = self._clock()
         if start < self._due and not at_once:
             return False
-        content = packed(preview(), record())
+        content = packed_preview(preview(), record())
         written = False
         if content:
             with suppress(OSError):
                 write_whole(self._path, content)
                 written = True
         end = self._clock()
-        # `took` of `took + pause` is at most SHARE
-        pause = (end - start) * self.together * (1 - SHARE) / SHARE
-        self._due = max(start + INTERVAL, end + pause)
+        # `took` of `took + pause` is at most PREVIEW_SHARE
+        pause = (end - start) * self.together * (1 - PREVIEW_SHARE) / PREVIEW_SHARE
+        self._due = max(start + PREVIEW_INTERVAL, end + pause)
         return written
 
 
-def packed(tensors: Tensors, record: Mapping[str, Any]) -> bytes:
+def packed_preview(tensors: Tensors, record: Mapping[str, Any]) -> bytes:
     """Return the bytes of a preview's file; none if there is no model, or it does not fit."""
     if not tensors:
         return b""
     half = {name: seeds.half(array) for name, array in tensors.items()}
-    if sum(array.nbytes for array in half.values()) < LARGEST:
+    if sum(array.nbytes for array in half.values()) < LARGEST_PREVIEW:
         content = pack(half, record)
-        if len(content) <= LARGEST:
+        if len(content) <= LARGEST_PREVIEW:
             return content
     small = dict(half)
     for name, array in tensors.items():
-        if name.startswith(_FINAL) and np.ndim(array) >= 2:
+        if name.startswith(FINAL_WEIGHTS) and np.ndim(array) >= 2:
             del small[name]
             small |= compact(name, np.asarray(array, np.float32))
-    if sum(array.nbytes for array in small.values()) < LARGEST:
+    if sum(array.nbytes for array in small.values()) < LARGEST_PREVIEW:
         content = pack(small, record)
-        if len(content) <= LARGEST:
+        if len(content) <= LARGEST_PREVIEW:
             return content
     return b""
 
 
-def stamp(key: str) -> int:
+def preview_stamp(key: str) -> int:
     """Return a number that changes whenever the preview of a job is written: the time of that, in
     ns since 1970; 0 if there is none."""
     with suppress(OSError):  # there is none, or it was deleted meanwhile
@@ -378,12 +378,12 @@ def read_preview(key: str) -> Run | None:
     curves: Tensors = {}
     with suppress(OSError, Damaged):  # they are written apart, and may be gone
         _, curves = read(Job(key).live)
-    tensors = _unpacked(stored)
+    tensors = _unpacked_preview(stored)
     known = experiment.preview(config, tensors)
     return Run(config, {**curves, **known, **tensors}, info, record["digest"], finished=False)
 
 
-def _unpacked(stored: Tensors) -> dict[str, np.ndarray]:
+def _unpacked_preview(stored: Tensors) -> dict[str, np.ndarray]:
     """Return the tensors of a preview, floats in single precision."""
     tensors: dict[str, np.ndarray] = {}
     for name, array in stored.items():

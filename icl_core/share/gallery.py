@@ -1,24 +1,28 @@
 """The gallery: a card for each experiment, with one sentence and a picture of its shipped run.
 
-A card is one SVG file in artifacts/gallery/, drawn when the run is built, so that the page of the
-gallery needs neither torch nor the runs.
+A card is a JSON file in artifacts/gallery/ with two pictures beside it, light and dark. They are
+made when the run is built, so that the page of the gallery needs neither torch nor the runs.
 """
 
-import html
+import hashlib
+import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Drawing, Experiment, Panel
 from icl_core.contract.run import Run
 from icl_core.contract.story import sentence_of
-from icl_core.figures.thumbnail import MOST_BYTES, thumbnail
 from icl_core.runs import store
+from icl_core.runs.disk import write_shipped
+from icl_core.share import pictures
 
-_ATTRIBUTE = re.compile(r' (aria-label|data-title|data-says|data-seen|data-run)="([^"]*)"')
+MOST_BYTES = 40_000  # of a file
+WIDTH, HEIGHT = 340, 220  # of a picture on a page, in its pixels
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class Card:
     seen     what that run has shown, for the end of a tour (`Story.seen`), else the headline
     shows    the titles of the panels in the picture
     run      the first digits of that run's digest
-    picture  an SVG in the colours of the light theme
+    figures  the first digits of the digest of what the pictures were drawn of
     """
 
     title: str
@@ -38,31 +42,43 @@ class Card:
     seen: str
     shows: str
     run: str
-    picture: str
+    figures: str
 
 
-def path(experiment_id: str) -> Path:
-    """Return the file of an experiment's card."""
-    return store.default().shipped / "gallery" / f"{experiment_id}.svg"
+def path(experiment_id: str, ending: str = "json") -> Path:
+    """Return a file of an experiment's card: its texts, or its picture with the ending
+    "light.webp" or "dark.webp"."""
+    return store.default().shipped / "gallery" / f"{experiment_id}.{ending}"
 
 
 def card(experiment_id: str) -> Card | None:
     """Return an experiment's card as it was built; None if there is none that can be read."""
-    with suppress(OSError, UnicodeDecodeError, KeyError):
-        picture = path(experiment_id).read_bytes()[: MOST_BYTES + 1].decode()
-        if len(picture.encode()) > MOST_BYTES:
-            return None
-        head = picture[: picture.index(">")] if ">" in picture else ""
-        texts = {name: html.unescape(text) for name, text in _ATTRIBUTE.findall(head)}
-        return Card(
-            texts["data-title"],
-            texts["data-says"],
-            texts["data-seen"],
-            texts["aria-label"],
-            texts["data-run"],
-            picture,
-        )
+    with suppress(OSError, ValueError, TypeError):
+        read = Card(**json.loads(_read(path(experiment_id))))
+        if all(isinstance(text, str) for text in asdict(read).values()):
+            return read
     return None
+
+
+def picture(experiment_id: str, dark: bool) -> bytes | None:
+    """Return the picture of an experiment's card as WebP; None if there is none."""
+    with suppress(OSError, ValueError):
+        return _read(path(experiment_id, _ending(dark)))
+    return None
+
+
+def _ending(dark: bool) -> str:
+    return f"{'dark' if dark else 'light'}.webp"
+
+
+def _read(file: Path) -> bytes:
+    """Return what a file holds. Raises `OSError`, and `ValueError` if it is too large for one of a
+    card."""
+    with file.open("rb") as stream:
+        content = stream.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ValueError(f"{file} must have at most {MOST_BYTES} bytes")
+    return content
 
 
 def title(experiment_id: str) -> str:
@@ -78,10 +94,13 @@ def can_draw(experiment_id: str) -> bool:
     return store.default().preset(experiment_id, first.name) is not None
 
 
-def write(experiment_ids: Iterable[str]) -> list[str]:
-    """Draw the cards of experiments whose first preset has a shipped run; return a sentence for
-    each that failed."""
+def write(experiment_ids: Iterable[str], anew: bool = False) -> list[str]:
+    """Make the cards of experiments whose first preset has a shipped run: all of them if `anew`,
+    else those that would become others. Return a sentence for each that failed, or one if no
+    pictures can be taken; then the cards stay as they were."""
     problems: list[str] = []
+    cards: dict[str, Card] = {}
+    scenes: list[dict[str, Any]] = []
     for experiment_id in experiment_ids:
         experiment = registry.experiment(experiment_id)
         header = store.default().preset(experiment_id, experiment.presets[0].name)
@@ -89,32 +108,49 @@ def write(experiment_ids: Iterable[str]) -> list[str]:
         if run is None:
             continue
         try:
-            text = draw(experiment, run)
+            own_card, own_scenes = draw(experiment, run)
         except Exception as problem:  # a drawing may fail in any way: draw the others
             problems.append(f"gallery, {experiment_id}: {type(problem).__name__}: {problem}")
             continue
-        file = path(experiment_id)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+        if anew or own_card != card(experiment_id) or not _has_pictures(experiment_id):
+            cards[experiment_id] = own_card
+            scenes += own_scenes
+    try:
+        taken = iter(pictures.take(scenes)) if scenes else iter(())
+    except pictures.NotTaken as problem:
+        return [*problems, str(problem)]
+    for experiment_id, own_card in cards.items():
+        for dark in (False, True):
+            write_shipped(path(experiment_id, _ending(dark)), next(taken))
+        text = json.dumps(asdict(own_card), ensure_ascii=False, indent=1)
+        write_shipped(path(experiment_id), f"{text}\n".encode())
     return problems
 
 
-def draw(experiment: Experiment, run: Run) -> str:
-    """Return the text of a card's file, for a run of the experiment's first preset."""
+def _has_pictures(experiment_id: str) -> bool:
+    return all(picture(experiment_id, dark) for dark in (False, True))
+
+
+def draw(experiment: Experiment, run: Run) -> tuple[Card, list[dict[str, Any]]]:
+    """Return a card for a run of the experiment's first preset, and what its pictures show, light
+    and dark."""
     view = experiment.view(**experiment.presets[0].view)
     panels = [drawing.draw(run, view) for drawing in _drawings(experiment, run)]
     figures = [panel.figure for panel in panels if panel.figure is not None]
+    titles = [_short_title(panel) for panel in panels if panel.figure is not None]
+    scenes = [pictures.scene(figures, titles, dark) for dark in (False, True)]
+    drawn = json.dumps(scenes, sort_keys=True).encode()
     headline = experiment.headline(run, view)
     seen = sentence_of(experiment.story.seen, run, view) if experiment.story else ""
-    attributes = {
-        "data-title": experiment.title,
-        "data-says": headline,
-        "data-seen": seen or headline,
-        "data-run": run.digest[:16],
-    }
-    titles = [_short_title(panel) for panel in panels] if len(panels) > 1 else []
-    name = "; ".join(panel.title for panel in panels)
-    return thumbnail(figures, name, attributes, titles)
+    own_card = Card(
+        title=experiment.title,
+        says=headline,
+        seen=seen or headline,
+        shows="; ".join(panel.title for panel in panels),
+        run=run.digest[:16],
+        figures=hashlib.sha256(drawn).hexdigest()[:16],
+    )
+    return own_card, scenes
 
 
 def _drawings(experiment: Experiment, run: Run) -> list[Drawing]:

@@ -48,8 +48,8 @@ def html_text(experiment_id: str, run: Run, view: Any) -> str:
         title=html.escape(experiment.title),
         css=style(),
         plotly=get_plotlyjs(),
-        settings=_json(settings),
-        stage=_json(stage_data(experiment, run, view)),
+        settings=script_json(settings),
+        stage=script_json(stage_data(experiment, run, view)),
         script=script(),
     )
 
@@ -126,6 +126,6 @@ def _panel(drawing: Drawing, run: Run, views: list[Any], at: int) -> list[dict[s
     return [panel]
 
 
-def _json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """Return JSON that can stand in a script of a page: no text in it can end the script."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")

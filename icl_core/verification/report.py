@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
@@ -16,10 +17,11 @@ from icl_core.contract.run import Run
 from icl_core.evidence import claim_panels, claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.claims_table import bound_text
-from icl_core.figures.thumbnail import thumbnail
+from icl_core.figures import browser_files
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from icl_core.runs.store import Store
+from icl_core.share.stage_page import script_json
 from icl_core.verification import records
 from icl_core.verification.records import Record
 
@@ -32,9 +34,11 @@ section { break-inside: avoid; border-top: 1px solid #ccc; padding-bottom: .6rem
 blockquote { margin: .3rem 0; padding-left: .8rem; border-left: 3px solid #ccc }
 table { border-collapse: collapse } th, td { padding: .15rem .8rem .15rem 0; text-align: left;
   vertical-align: top } th { font-weight: 600; white-space: nowrap }
-figure { margin: .6rem 0 } figure svg { width: 30rem; max-width: 100%; height: auto }
+figure { margin: .6rem 0 } figure img { max-width: 100%; height: auto }
 figcaption { color: #5c6470; font-size: .9em } code { overflow-wrap: anywhere }
 .verdict { font-weight: 600 }"""
+WIDTH, HEIGHT = 560, 300  # pixels of a figure, if it needs no more
+FIGURES = "figures.html"  # of a folder: the study as a page, in which its claims' figures are
 # The characters with a meaning in Markdown that may stand in a sentence.
 _MARKUP = re.compile(r"([\\`*_\[\]<>|#])")
 
@@ -45,16 +49,21 @@ class Entry:
 
     row       the claim
     protocol  what was done and what came out, as names with texts
-    svg       the figure of the panel that shows the claim; empty if there is none
-    caption   the panel's title and caption
+    panel     the panel that shows the claim; None if there is none that can be drawn
+    panel_id  the panel's name with its run's; claims that share both share the figure
     commands  which commands repeat it
     """
 
     row: ClaimRow
     protocol: tuple[tuple[str, str], ...]
-    svg: str
-    caption: str
+    panel: Panel | None
+    panel_id: str
     commands: tuple[str, ...]
+
+    @property
+    def caption(self) -> str:
+        """The panel's title and caption; empty without a panel."""
+        return f"{self.panel.title}. {self.panel.caption}" if self.panel else ""
 
 
 def entries(store: Store, on_claim: Callable[[str], object] = lambda name: None) -> Iterator[Entry]:
@@ -62,12 +71,12 @@ def entries(store: Store, on_claim: Callable[[str], object] = lambda name: None)
     of each."""
     rows = claim_rows.all_rows(store)
     last = records.all_records(rows)
-    figures = _Figures(store)
+    panels = _Panels(store)
     for row in rows:
         on_claim(row.name)
-        svg, caption = figures.of(row)
+        panel, panel_id = panels.of(row)
         protocol = _protocol(row, last.get(row.name))
-        yield Entry(row, tuple(protocol), svg, caption, tuple(_commands(row)))
+        yield Entry(row, tuple(protocol), panel, panel_id, tuple(_commands(row)))
 
 
 def _protocol(row: ClaimRow, record: Record | None) -> Iterator[tuple[str, str]]:
@@ -111,39 +120,36 @@ def _commands(row: ClaimRow) -> Iterator[str]:
         yield f"python -m icl_core run {row.experiment} --preset {name}{more}"
 
 
-class _Figures:
-    """The figures of claims; of one panel of one run there is one figure, which claims share."""
+class _Panels:
+    """The panels of claims; of one panel of one run there is one, which claims share."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._run: tuple[str, Run | None] = ("", None)  # the last run that was loaded, by its key
-        self._drawn: dict[tuple[str, str], tuple[str, str]] = {}
+        self._drawn: dict[str, Panel | None] = {}
 
-    def of(self, row: ClaimRow) -> tuple[str, str]:
-        """Return the figure of a claim as SVG, and its caption; empty where there is none."""
+    def of(self, row: ClaimRow) -> tuple[Panel | None, str]:
+        """Return the panel of a claim, None where there is none with a figure, and its id."""
         header = row.deciding.header if row.deciding else None
         name = claim_panels.panel_of(self._store, row.experiment, row.claim.id)
         if header is None or header.origin == ATLAS or not name:
-            return "", ""
-        if (header.key, name) not in self._drawn:
-            self._drawn[header.key, name] = self._draw(row.experiment, header, name)
-        return self._drawn[header.key, name]
+            return None, ""
+        panel_id = f"{header.key}.{name}"
+        if panel_id not in self._drawn:
+            self._drawn[panel_id] = self._draw(row.experiment, header, name)
+        return self._drawn[panel_id], panel_id
 
-    def _draw(self, experiment_id: str, header: Header, name: str) -> tuple[str, str]:
+    def _draw(self, experiment_id: str, header: Header, name: str) -> Panel | None:
         if self._run[0] != header.key:
             self._run = header.key, self._store.load(header)
         run = self._run[1]
-        experiment = registry.experiment(experiment_id)
         if run is None:
-            return "", ""
+            return None
         try:
-            panel = _panel(experiment, run, header, name)
-            if panel.figure is None:
-                return "", ""
-            svg = thumbnail([panel.figure], panel.title, {})
-        except (CannotDraw, BadSetting, ValueError):  # ValueError: too large for a picture
-            return "", ""
-        return svg, f"{panel.title}. {panel.caption}"
+            panel = _panel(registry.experiment(experiment_id), run, header, name)
+        except (CannotDraw, BadSetting):
+            return None
+        return panel if panel.figure is not None else None
 
 
 def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel:
@@ -156,9 +162,12 @@ def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel
 
 
 def html_page(study: Iterable[Entry]) -> str:
-    """Return the study as one page that needs nothing else and can be printed."""
+    """Return the study as one page that needs nothing else and can be printed: Plotly and the
+    figures are within it."""
+    from plotly.offline import get_plotlyjs
+
     study = list(study)
-    parts = [f"<h1>{TITLE}</h1>", _counts_html(study)]
+    parts = [f'<h1>{TITLE}</h1><p id="state"></p>', _counts_html(study)]
     paper = ""
     for entry in study:
         if entry.row.paper != paper:
@@ -168,8 +177,24 @@ def html_page(study: Iterable[Entry]) -> str:
     body = "\n".join(parts)
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
-        f"<style>{_STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
+        f"<style>{_STYLE}</style><script>{get_plotlyjs()}</script></head>\n<body>\n{body}\n"
+        f'<script type="application/json" id="figures">{script_json(_figures(study))}</script>\n'
+        f'<script type="module">{browser_files.read("study.js")}</script>\n</body></html>\n'
     )
+
+
+def _figures(study: Sequence[Entry]) -> dict[str, Any]:
+    """Return the figures of a study with their sizes in pixels, as JSON by the panel's id."""
+    figures: dict[str, Any] = {}
+    for entry in study:
+        figure = entry.panel.figure if entry.panel else None
+        if figure is None or entry.panel_id in figures:
+            continue
+        width, height = figure.needed
+        height = max(height, figure.layout.get("height", HEIGHT))
+        size = {"width": max(width, WIDTH), "height": height}
+        figures[entry.panel_id] = {**figure.to_dict(), **size}
+    return figures
 
 
 def _html(entry: Entry) -> str:
@@ -180,8 +205,9 @@ def _html(entry: Entry) -> str:
         for name, text in entry.protocol
     )
     figure = ""
-    if entry.svg:
-        figure = f"<figure>{entry.svg}<figcaption>{escape(entry.caption)}</figcaption></figure>"
+    if entry.panel:
+        image = f'<img data-figure="{escape(entry.panel_id)}" alt="{escape(entry.panel.title)}">'
+        figure = f"<figure>{image}<figcaption>{escape(entry.caption)}</figcaption></figure>"
     commands = "".join(f"<br><code>{escape(command)}</code>" for command in entry.commands)
     return (
         f'<section id="{escape(entry.row.name)}"><h3>{escape(claim.label)}</h3>{quote}'
@@ -218,8 +244,8 @@ def _counts_html(study: Sequence[Entry]) -> str:
 
 
 def write_folder(study: Iterable[Entry], folder: Path) -> int:
-    """Write the study as Markdown into a folder: an index, and for each claim a file and its
-    figure. Return the number of claims. Raises `OSError`."""
+    """Write the study as Markdown into a folder: an index, a file for each claim, and the page that
+    has their figures. Return the number of claims. Raises `OSError`."""
     study = list(study)
     folder.mkdir(exist_ok=True)
     index = [f"# {TITLE}", ""]
@@ -233,8 +259,7 @@ def write_folder(study: Iterable[Entry], folder: Path) -> int:
             f"{entry.row.summary.verdict} |"
         )
         (folder / f"{name}.md").write_text(_markdown(entry), encoding="utf-8")
-        if entry.svg:
-            (folder / f"{name}.svg").write_text(entry.svg, encoding="utf-8")
+    (folder / FIGURES).write_text(html_page(study), encoding="utf-8")
     (folder / "README.md").write_text("\n".join([*index, ""]), encoding="utf-8")
     return len(study)
 
@@ -246,9 +271,8 @@ def _markdown(entry: Entry) -> str:
         lines += [f"> “{markdown(claim.quote)}”", ""]
     lines += [markdown(_origin(entry.row)), "", "| | |", "|---|---|"]
     lines += [f"| {name} | {markdown(text)} |" for name, text in entry.protocol]
-    if entry.svg:
-        lines += ["", f"![{markdown(claim.label)}]({entry.row.name}.svg)", ""]
-        lines += [markdown(entry.caption)]
+    if entry.panel:
+        lines += ["", f"[Its figure]({FIGURES}#{entry.row.name}): {markdown(entry.caption)}"]
     lines += ["", "To repeat it:", "", "```sh", *entry.commands, "```", ""]
     return "\n".join(lines)
 

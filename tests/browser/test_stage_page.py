@@ -2,14 +2,17 @@
 and as a notebook's widget. Both with plotly.js alone: no server, no network."""
 
 import json
+from itertools import islice
 from pathlib import Path
 
 import pytest
 from conftest import until
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 from plotly.offline import get_plotlyjs
 
 import icl_core as icl
+from icl_core.runs import store
+from icl_core.verification import report
 
 SNAPSHOTS = """[...document.querySelectorAll('.icl-stage .chart')].map(
     (chart) => chart.layout?.meta?.snapshot)"""
@@ -129,3 +132,15 @@ def test_a_widgets_step_is_the_last_snapshot_not_beyond_it(run):
     widget.step = -5
     assert widget.step == run.steps[0]
     assert json.loads(widget.stage)["steps"] == run.steps
+
+
+def test_the_study_shows_the_figure_of_each_claim(window, tmp_path: Path):
+    study = list(islice(report.entries(store.default()), 3))
+    path = tmp_path / "study.html"
+    path.write_text(report.html_page(study), encoding="utf-8")
+    page = window()
+    page.goto(path.as_uri())
+    expect(page.locator("#state")).to_have_count(0)
+    widths = page.evaluate("[...document.images].map((image) => image.naturalWidth)")
+    assert len(widths) == sum(entry.panel is not None for entry in study) > 0
+    assert min(widths) >= report.WIDTH

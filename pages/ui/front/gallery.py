@@ -1,6 +1,6 @@
 """The gallery: what each experiment finds, in a sentence and a picture.
 
-It reads what was drawn when the runs were built, and needs neither torch nor the runs.
+It reads what was made when the runs were built, and needs neither torch nor the runs.
 """
 
 from base64 import b64encode
@@ -11,9 +11,8 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.experiment import Paper
-from icl_core.figures.thumbnail import HEIGHT, WIDTH, themed_svg
 from icl_core.share import gallery
-from icl_core.share.gallery import Card
+from icl_core.share.gallery import HEIGHT, WIDTH, Card
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
@@ -45,22 +44,24 @@ def show() -> None:
 
 def _card(paper: Paper, experiment: str) -> None:
     """Draw an experiment's card, all of which is a link; if it is not built, only its link."""
-    card = gallery.card(f"{paper.name}.{experiment}")
+    experiment_id = f"{paper.name}.{experiment}"
+    card = gallery.card(experiment_id)
     with st.container(border=True, key=f"finding-{paper.name}-{experiment}", gap="xsmall"):
         title = card.title if card else experiment
         menu.link(paper.name, title, {"experiment": experiment})
         if card is None:
             st.caption("Its picture appears once its run is built: `python -m icl_core build`.")
             return
-        st.html(image(card))
+        st.html(image(experiment_id, card))
         st.markdown(escape_markdown(card.says))
 
 
-def image(card: Card) -> str:
-    """Return a card's picture as an image, since st.html keeps no SVG, in the visitor's theme."""
-    svg = themed_svg(card.picture, is_dark())
-    source = b64encode(svg.encode()).decode()
+def image(experiment_id: str, card: Card) -> str:
+    """Return a card's picture in the visitor's theme as HTML; empty if there is none."""
+    picture = gallery.picture(experiment_id, is_dark())
+    if picture is None:
+        return ""
     return (
-        f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(card.shows)}" '
-        f'width="{WIDTH}" height="{HEIGHT}">'
+        f'<img src="data:image/webp;base64,{b64encode(picture).decode()}" '
+        f'alt="{escape(card.shows)}" width="{WIDTH}" height="{HEIGHT}">'
     )

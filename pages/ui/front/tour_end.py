@@ -43,7 +43,7 @@ def _finding(paper: str, experiment: str) -> None:
     with st.container(border=True, key=f"finding-{paper}-{experiment}", gap="xsmall"):
         menu.link(paper, card.title if card else experiment, {"experiment": experiment})
         if card is not None:
-            st.html(image(card))
+            st.html(image(id, card))
             st.markdown(escape_markdown(card.seen))
         for outcome in prediction.outcomes(id):
             st.caption(escape_markdown(outcome))

@@ -7,7 +7,7 @@ A visitor's text is counted at once. Only the counts are kept, by their digest, 
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,6 @@ class TextCounts:
     rare        how often each character beyond the MOST frequent occurs
     blanks      how often each other blank occurs that counts as a space, by its name
     line_ends   how often each other line end occurs that counts as a newline, by its name
-    caution     a sentence on the encoding that it may be in; empty if there is no doubt
     """
 
     characters: tuple[str, ...]
@@ -53,7 +52,6 @@ class TextCounts:
     rare: Mapping[str, int] = field(default_factory=dict)
     blanks: Mapping[str, int] = field(default_factory=dict)
     line_ends: Mapping[str, int] = field(default_factory=dict)
-    caution: str = ""
 
     @property
     def length(self) -> int:
@@ -83,8 +81,7 @@ def read(content: bytes) -> TextCounts:
     `BadSetting` says what was expected and what came.
     """
     KIND.check_size(len(content))
-    text = text_file.decode(content)
-    return replace(count(text), caution=text_file.caution(text))
+    return count(text_file.decode(content))
 
 
 def count(text: str) -> TextCounts:
@@ -157,8 +154,6 @@ def describe(counts: TextCounts) -> list[str]:
         if numbers:
             items = [f"{name} × {occurrences:,}" for name, occurrences in numbers.items()]
             sentences.append(f"{treatment}: {_first_few(items, ', ')}.")
-    if counts.caution:
-        sentences.append(counts.caution)
     return sentences
 
 

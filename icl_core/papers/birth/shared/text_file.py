@@ -1,7 +1,7 @@
 """From a file's bytes to its text in UTF-8; what is another encoding or no text is refused by name.
 
-HZ and UTF-7 are plain ASCII, which source code can look like, and are not refused: of a text that
-may be HZ a sentence says so, UTF-7 is not noticed.
+A file is read as UTF-8, strictly. Its encoding is not guessed: guesses are wrong of short texts.
+HZ and UTF-7 are plain ASCII, which source code can look like, and are not refused.
 """
 
 import re
@@ -12,8 +12,6 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.shared.unicode_tables import CONTROLS, pattern
 
 _MOST_CONTROLS = 0.01  # as a share of the text
-_ALPHABET = 0.25  # share of them from which a file may be UTF-16: high bytes of an alphabet
-_OF_SCRIPT = 0.9  # share of the high bytes of UTF-16 that are of one script or 0
 _NAMED = 3  # control characters
 _EXPORT = "save its text as a .txt file in UTF-8, or paste it"
 _UNPACK = "unpack it first"
@@ -46,11 +44,8 @@ _MARKS = (  # UTF-32's begins with UTF-16's
     (BOM_UTF16_LE, "UTF-16"),
     (BOM_UTF16_BE, "UTF-16"),
 )
-_WIDE = ("UTF-32LE", "UTF-32BE", "UTF-16LE", "UTF-16BE")
 _CONTROL = re.compile(pattern(CONTROLS))
 _ESC = "\x1b"
-_IN_HZ = re.compile("~{(?:[!-w][!-~])+?~}")  # pairs of bytes, the first a row of GB 2312
-_LEAST_IN_HZ = 2  # of such pieces, from which a text may be HZ
 
 
 def decode(content: bytes) -> str:
@@ -61,8 +56,12 @@ def decode(content: bytes) -> str:
     for mark, name in _MARKS:
         if content.startswith(mark):
             raise _in_another_encoding(name)
-    if b"\0" in content:
-        _refuse_nulls(content)
+    if count := content.count(0):
+        first = _line(content, content.index(0))
+        raise BadSetting(
+            f"a text must have no null characters, got {count:,}, the first in line {first}: such "
+            "a file is in UTF-16 or UTF-32, then save it as UTF-8, or it is damaged or no text"
+        )
     if b"\x1b$" in content:
         raise _in_another_encoding("ISO-2022")
     if b"\x1b(" in content:
@@ -79,20 +78,8 @@ def decode(content: bytes) -> str:
             f"a text must be in UTF-8, got the byte 0x{byte:02X} in line "
             f"{_line(content, problem.start)}, which cannot stand there: save it as UTF-8"
         ) from problem
-    _check_controls(text, content)
+    _check_controls(text)
     return text
-
-
-def caution(text: str) -> str:
-    """Return a sentence on the encoding that a text may be in all the same; empty if there is
-    none."""
-    count = len(_IN_HZ.findall(text)) if text.isascii() else 0
-    if count < _LEAST_IN_HZ:
-        return ""
-    return (
-        f"This may be HZ, an encoding of Chinese, as it has ~{{…~}} {count:,} times: if so, save "
-        "it as UTF-8."
-    )
 
 
 def _in_another_encoding(name: str) -> BadSetting:
@@ -104,60 +91,17 @@ def _line(content: bytes, position: int) -> int:
     return content.count(b"\n", 0, position) + 1
 
 
-def _refuse_nulls(content: bytes) -> None:
-    name = _wide_encoding(content)
-    if name:
-        raise _in_another_encoding(f"what looks like {name}")
-    count = content.count(0)
-    first = _line(content, content.index(0))
-    raise BadSetting(
-        f"a text must have no null characters, got {count:,}, the first in line {first}: "
-        "such a file is damaged or no text"
-    )
-
-
-def _check_controls(text: str, content: bytes) -> None:
+def _check_controls(text: str) -> None:
     """Refuse more control characters than a text has; tab and line ends are none."""
     controls = _CONTROL.findall(text)
-    share = len(controls) / max(1, len(text))
-    if share <= _MOST_CONTROLS:
+    if len(controls) <= _MOST_CONTROLS * max(1, len(text)):
         return
-    name = _wide_encoding(content) if share >= _ALPHABET else ""
-    if name:
-        raise _in_another_encoding(f"what looks like {name}")
     frequent = Counter(controls).most_common(_NAMED)
     named = [f"U+{ord(character):04X} × {count:,}" for character, count in frequent]
-    advice = "; if these are the colours of a terminal, save it without them"
+    advice = "if these are the colours of a terminal, save it without them"
+    if frequent[0][0] != _ESC:
+        advice = "if it is in another encoding, save it as UTF-8"
     raise BadSetting(
         f"a text must have at most {_MOST_CONTROLS:.0%} control characters, got {len(controls):,} "
-        f"in {len(text):,} characters: {', '.join(named)}{advice * (frequent[0][0] == _ESC)}"
+        f"in {len(text):,} characters: {', '.join(named)}; {advice}"
     )
-
-
-def _wide_encoding(content: bytes) -> str:
-    """Return the encoding of several bytes a character that a file without a mark is in; empty if
-    it is in none."""
-    for name in _WIDE:
-        if _is_in(content, name):
-            return name
-    return ""
-
-
-def _is_in(content: bytes, encoding: str) -> bool:
-    """Return whether bytes are a text in an encoding: they can be read, none is a control
-    character, and the high bytes of UTF-16, which say the script, differ less than the low ones
-    and are nearly all of two kinds: the script's, and that of spaces and line ends."""
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    if _CONTROL.search(text):
-        return False
-    if encoding.startswith("UTF-32"):
-        return True
-    low = content[::2]
-    high = content[1::2]
-    if encoding.endswith("BE"):
-        low, high = high, low
-    of_two_kinds = sum(count for _, count in Counter(high).most_common(2))
-    return len(set(high)) < len(set(low)) and of_two_kinds >= _OF_SCRIPT * len(high)
