@@ -120,10 +120,11 @@ from icl_core import cli, registry
 from icl_core.evidence import measurements
 from icl_core.jobs import queue
 from icl_core.runs import store
+from icl_core.runs.request import Request
 for name in registry.experiment_ids():
     experiment = registry.experiment(name)
     for preset in experiment.presets:
-        store.default().find(name, preset.config)
+        store.default().find(Request(name, preset.config))
         experiment.goes_on(preset.config)
         if experiment.diagram:
             experiment.diagram(preset.config)
@@ -137,7 +138,7 @@ with contextlib.redirect_stdout(io.StringIO()):
     cli.main(["list"])
     cli.main(["claims"])
 look("claims", "torch", "pandas")
-queue.submit(name, registry.experiment(name).config())
+queue.submit(Request(name, registry.experiment(name).config()))
 queue.states()
 look("the queue", "torch", "pandas")
 """
