@@ -78,9 +78,9 @@ def _filter(rows: list[ClaimRow]) -> ClaimFilter:
         filters.names(VERDICT, all_verdicts),
     )
     titles = {
-        each: registry.experiment(each).title
-        for each in registry.experiment_ids()
-        if not choice.papers or each.partition(".")[0] in choice.papers
+        id: registry.experiment(id).title
+        for id in registry.experiment_ids()
+        if not choice.papers or id.partition(".")[0] in choice.papers
     }
     with st.container(key="claim-filters"):
         filters.several(_PAGE, "Paper", PAPER, registry.papers(), menu.short_title, choice.papers)
@@ -211,7 +211,7 @@ def _stage_fields(row: ClaimRow) -> dict[str, str]:
 def _marks(row: ClaimRow) -> dict[str, str]:
     """Return the fields that mark the panel of a claim, and open its drawer if it is in one."""
     panel = claim_panels.panel_of(store.default(), row.experiment, row.claim.id)
-    drawings = {each.name: each for each in registry.experiment(row.experiment).drawings}
+    drawings = {drawing.name: drawing for drawing in registry.experiment(row.experiment).drawings}
     if panel not in drawings:
         return {}
     place = drawings[panel].place

@@ -161,7 +161,7 @@ def _packed_film(run: str, film: Film, theme: Theme) -> PackedFilm:
     last = len(film.order) - 1
     if len(styled) == 1:
         return PackedFilm(film.name, tag_figure(panel, film_id), b"")
-    states = [tag_figure(each, film_id, index) for index, each in enumerate(styled)]
+    states = [tag_figure(state, film_id, index) for index, state in enumerate(styled)]
     return PackedFilm(
         film.name,
         tag_figure(panel, film_id, last),

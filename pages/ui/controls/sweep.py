@@ -381,16 +381,12 @@ def _seeds(setting: Setting) -> int | None:
     key = f"{setting.id}:sweep seeds"
     base = setting.config.seeds
     text = st.query_params.get(SEEDS, "")
-    is_valid = re.fullmatch("[0-9]{1,9}", text) and knob.low <= int(text) <= knob.high
+    low, high = int(knob.low or 0), int(knob.high or 0)
+    is_valid = re.fullmatch("[0-9]{1,9}", text) and low <= int(text) <= high
     value = int(text) if is_valid else base
     set_widget(key, value, knob)
-    st.number_input(
-        "Seeds of each run",
-        int(knob.low),
-        int(knob.high),
-        value,
-        **widget_arguments(key, _seeds_changed, key, base),
-    )
+    arguments = widget_arguments(key, _seeds_changed, key, base)
+    st.number_input("Seeds of each run", low, high, value, **arguments)
     return st.session_state[key]
 
 
