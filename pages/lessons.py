@@ -1,5 +1,5 @@
 """The page of lessons."""
 
-from pages.ui.story.lessons_page import show
+from pages.ui.story import lesson
 
-show()
+lesson.show_all()

@@ -215,12 +215,13 @@ def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
 
 
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
-    key, looks = queue.submit(Request(TOY, config())), []
+    request, looks = Request(TOY, config()), []
+    key = queue.submit(request)
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
     for name in ("progress", "button", "container"):
         monkeypatch.setattr(training.st, name, MagicMock())
-    training._progress(training.Pending(key, ""))
+    training._progress(training.Pending(request, ""))
     assert looks == ["interrupted"]
 
 

@@ -13,7 +13,7 @@ from icl_core.contract.experiment import STAGE
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
-from pages.ui.link import kept_answers
+from pages.ui.link import answers
 
 ROOT = Path(__file__).parents[1]
 LESSONS = registry.lessons()
@@ -204,33 +204,33 @@ def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experi
 
 def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
     visitor, lesson, session = ["a"], ["induction-head"], {}
-    monkeypatch.setattr(kept_answers, "_kept", OrderedDict())
-    monkeypatch.setattr(kept_answers, "VISITORS", 2)
-    monkeypatch.setattr(kept_answers, "ANSWERS", 2)
-    monkeypatch.setattr(kept_answers, "_lesson", lambda: lesson[0])
-    monkeypatch.setattr(kept_answers.visitors, "name", lambda: visitor[0])
-    monkeypatch.setattr(kept_answers.st, "session_state", session)
+    monkeypatch.setattr(answers, "_kept", OrderedDict())
+    monkeypatch.setattr(answers, "VISITORS", 2)
+    monkeypatch.setattr(answers, "ANSWERS", 2)
+    monkeypatch.setattr(answers, "_lesson", lambda: lesson[0])
+    monkeypatch.setattr(answers.visitors, "name", lambda: visitor[0])
+    monkeypatch.setattr(answers.st, "session_state", session)
 
     def after_reload(who: str, of: str = "induction-head") -> dict:
         visitor[0], lesson[0] = who, of
         session.clear()
-        kept_answers.restore()
+        answers.restore()
         return dict(session)
 
     for value in (1, 2):
-        kept_answers.store("first", value)
-    kept_answers.store("second", "x")
-    kept_answers.store("third", "too many")
+        answers.store("first", value)
+    answers.store("second", "x")
+    answers.store("third", "too many")
     assert session["third"] == "too many"
     assert after_reload("a") == {"first": 2, "second": "x"}
     assert after_reload("b") == after_reload("a", "learned-steps") == after_reload("a", "") == {}
-    kept_answers.store("outside a lesson", 1)
+    answers.store("outside a lesson", 1)
     assert after_reload("a", "") == {}
     for who in "bc":
         after_reload(who)
-        kept_answers.store("first", 9)
+        answers.store("first", 9)
     assert after_reload("a") == {} and after_reload("c") == {"first": 9}  # a was the first to go
-    kept_answers.clear()
+    answers.clear()
     assert session == {} == after_reload("c") and after_reload("b") == {"first": 9}
 
 

@@ -20,7 +20,7 @@ from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, l
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
 from icl_core.runs.header import key_of
-from pages.ui.controls.settings_line import LABEL
+from pages.ui.controls.sidebar import LINE_LABEL
 from pages.ui.link import address
 
 GERMAN = (
@@ -243,25 +243,25 @@ def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(he
     few = documents.keep("text", count("abcd" * 9))
     app = opened("birth", f"text={few}&{TINY}")
     assert not app.exception and not app.error and not app.warning
-    line = next(each for each in app.text_input if each.label == LABEL)
+    line = next(each for each in app.text_input if each.label == LINE_LABEL)
     assert {"K=2", f"text={few}", "N=4"} <= set(line.value.split("; "))
     many = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = opened("birth", f"text={many}&K=7&{TINY}")
-    line = next(each for each in app.text_input if each.label == LABEL)
+    line = next(each for each in app.text_input if each.label == LINE_LABEL)
     assert {"K=7", f"text={many}", "N=99"} <= set(line.value.split("; "))
 
 
 def test_the_preset_s_N_is_kept_beside_a_text(here):
     digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = opened("birth", f"text={digest}&{TINY}")
-    line = next(each for each in app.text_input if each.label == LABEL)
+    line = next(each for each in app.text_input if each.label == LINE_LABEL)
     line.input(line.value.replace("N=99", "N=65")).run()
     assert app.query_params["N"] == "65"
-    line = next(each for each in app.text_input if each.label == LABEL)
+    line = next(each for each in app.text_input if each.label == LINE_LABEL)
     assert f"text={digest}; N=65" in line.value
     line.input(f"text={digest}").run()
     assert app.query_params["N"] == "99"
-    line = next(each for each in app.text_input if each.label == LABEL)
+    line = next(each for each in app.text_input if each.label == LINE_LABEL)
     line.input("").run()
     assert not {"text", "N", "K"} & set(app.query_params)
     config = registry.experiment("birth.induction").config(text=digest, N=65)

@@ -63,7 +63,7 @@ def test_a_short_link_shows_the_same_and_holds_no_more_than_what_differs(paper, 
             for changed in ({}, dict(parse_qsl(MANY[paper]))):
                 setting = read(query, paper, plain | changed)
                 known = {**knobs.values(setting.config), **knobs.values(setting.view)}
-                link = sharing._link(address.differing_fields(setting))
+                link = sharing._link(sharing.differing_fields(setting))
                 assert len(link) <= LONGEST, link
                 asked = dict(parse_qsl(link.partition("?")[2]))
                 assert not {"version", "at_once"} & asked.keys() and (changed or len(asked) <= 2)
@@ -74,9 +74,9 @@ def test_a_short_link_shows_the_same_and_holds_no_more_than_what_differs(paper, 
 
 def test_the_first_preset_needs_no_fields_and_a_link_stays_readable(query):
     setting = read(query, "birth", {"experiment": "induction", "d": "96", "K": "3"})
-    assert sharing._link(address.differing_fields(setting)) == f"{SERVER}/birth?K=3&d=96"
+    assert sharing._link(sharing.differing_fields(setting)) == f"{SERVER}/birth?K=3&d=96"
     setting = read(query, "birth", {"cell": "w_k2:2:3"})
-    assert sharing._link(address.differing_fields(setting)).endswith("/birth?cell=w_k2:2:3")
+    assert sharing._link(sharing.differing_fields(setting)).endswith("/birth?cell=w_k2:2:3")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_a_run_of_the_atlas_can_be_opened_too(tmp_path):
 
 def test_the_link_of_every_setting_stays_for_archives(query):
     setting = read(query, "birth", {"d": "96"})
-    fields = address.all_fields(setting)
+    fields = sharing.all_fields(setting)
     assert fields["version"] and len(urlencode(fields)) > LONGEST
     assert read(query, "birth", fields).config == setting.config
 

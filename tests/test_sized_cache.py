@@ -4,7 +4,7 @@ from threading import Event, Thread
 
 import pytest
 
-from pages.ui.look.sized_cache import keep_by_size
+from pages.ui.controls.cache import keep_by_size
 
 
 def test_the_least_recently_used_entry_is_dropped_when_the_limit_is_reached():

@@ -139,7 +139,8 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     monkeypatch.setattr(address, "write_all", fields.extend)
     monkeypatch.setattr(playback, "resting_step", lambda key: 40)
     stage._on_rest(
-        SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40]
+        SimpleNamespace(id=TOY, base_view=address.base_view(experiment, experiment.presets[0])),
+        [0, 40],
     )
     assert fields == written
 

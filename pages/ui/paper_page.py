@@ -19,17 +19,16 @@ from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
 from pages.ui.controls import (
     auto_train,
+    cache,
     compare_links,
-    loaded_runs,
     sharing,
     sidebar,
-    train_longer,
     training,
     uploads,
     widgets,
 )
 from pages.ui.controls.training import Pending
-from pages.ui.link import address, kept_answers, lesson_rules, same_tab_links
+from pages.ui.link import address, answers, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
@@ -54,10 +53,10 @@ def show(name: str) -> None:
     _prepare_server()
     _read_words()
     setting = address.read(paper)
-    kept_answers.restore()
+    answers.restore()
     exact = setting.stored
     shown = exact or store.default().nearest(setting.request)
-    run = loaded_runs.load(shown) if shown else None
+    run = cache.load_run(shown) if shown else None
     pending = _pending(setting, exact, shown)
     summaries = _summaries(setting, shown)
     with tools:
@@ -181,11 +180,11 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:
-            train_longer.offer(setting)
+            training.offer_longer(setting)
     elif pending is not None and training.is_active(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None:
-        refused = training.run_button(setting, "sidebar", pending.job())
+        refused = training.run_button(pending.request, "sidebar", pending.job())
         if refused:
             st.caption(refused)
 
@@ -200,7 +199,7 @@ def _main(
     """Draw the stage; without a run what stands in its place."""
     if run is None and pending is not None:
         job = training.pending_job(pending)
-        training.show_pending(setting, pending, job)
+        training.show_pending(pending, job)
         if training.is_active(job):
             training.show_progress(pending)
     if shown is None:
@@ -236,13 +235,12 @@ def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pe
 
     A training that began by itself for a former setting is cancelled.
     """
-    key = setting.request.key
-    auto_train.drop_job(key)
+    auto_train.drop_job(setting.request.key)
     if exact is not None or setting.refused:
         return None
-    auto_train.begin(setting, key)
+    auto_train.begin(setting.request)
     training.ensure_workers()  # a restarted server goes on with the jobs that it finds
-    return Pending(key, escape_markdown(_differences(setting, shown)) if shown else "")
+    return Pending(setting.request, escape_markdown(_differences(setting, shown)) if shown else "")
 
 
 def _differences(setting: Setting, shown: Header) -> str:

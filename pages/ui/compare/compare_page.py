@@ -1,25 +1,30 @@
-"""The page that compares up to four runs of one experiment under one clock."""
+"""The page that compares up to four runs of one experiment under one clock, with tables of their
+settings and of what they measured."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
 from icl_core.comparison import films, table_rows
 from icl_core.comparison.films import CommonClock, Compared
+from icl_core.comparison.joint_figures import run_colour
+from icl_core.comparison.table_rows import Number
 from icl_core.contract.experiment import Run
-from icl_core.runs.header import Header
-from pages.ui.compare import choice, packed, tables
+from icl_core.runs.header import Header, typed_config
+from pages.ui.compare import choice, packed
 from pages.ui.compare.packed import Packed, PackedFilm, PackedScene
-from pages.ui.controls import compare_links, loaded_runs
+from pages.ui.controls import cache, compare_links
 from pages.ui.link import address, pending_address, same_tab_links
 from pages.ui.look import formats, menu
 from pages.ui.look.chart import seat_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.look.style import page_css, theme
+from pages.ui.look.style import is_dark, page_css, theme
 from pages.ui.stage import playback
 from pages.ui.stage.playback import ClockOptions
 
@@ -43,7 +48,7 @@ def show() -> None:
     if len(headers) < 2:
         _too_few(headers)
     else:
-        runs = [(header, loaded_runs.load(header)) for header in headers]
+        runs = [(header, cache.load_run(header)) for header in headers]
         here = [(header, run) for header, run in runs if run is not None]
         if len(here) < len(runs):
             st.warning("The file of one of these runs is damaged or gone. It is left out.")
@@ -67,7 +72,7 @@ def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
     """Draw everything of two or more runs."""
     experiment = registry.experiment(headers[0].experiment)
     names = table_rows.short_names([run.config for run in runs])
-    tables.settings(headers, names)
+    _settings_table(headers, names)
     why = films.other_sizes(runs)
     if why:
         st.info(escape_markdown(why))
@@ -76,7 +81,7 @@ def _comparison(headers: Sequence[Header], runs: Sequence[Run]) -> None:
     clock = films.clock_of(experiment, runs, milestone)
     compared = Compared(experiment, tuple(runs), tuple(names), clock, bool(why))
     _played(compared, " ".join(run.digest for run in runs))
-    tables.metrics(headers, names)
+    _metrics_table(headers, names)
 
 
 @st.fragment
@@ -233,3 +238,79 @@ def _caption(compared: Compared, packs: Sequence[Packed], places: int) -> None:
     if count:
         sentences.append(f"Panels left out, as not all of these runs have them: {count}.")
     st.caption(" ".join(sentences))
+
+
+def _settings_table(headers: Sequence[Header], names: Sequence[str]) -> None:
+    """Draw a row for each setting that differs, in bold, and a line of the main ones that do not.
+    The name of a run is a link to its stage."""
+    rows = table_rows.setting_rows([typed_config(header) for header in headers])
+    body = ""
+    for row in rows:
+        if row.differs:
+            cells = "".join(f"<td><strong>{escape(text)}</strong></td>" for text in row.texts)
+            body += f"<tr><th scope='row'><strong>{escape(row.label)}</strong></th>{cells}</tr>"
+    links = [_run_link(header, name) for header, name in zip(headers, names, strict=True)]
+    _table("Settings in which the runs differ", _table_heads(links), body)
+    same = [f"{row.label} {row.texts[0]}" for row in rows if not row.differs]
+    if same:
+        st.caption(escape_markdown(f"The same in all: {'; '.join(same)}."))
+
+
+def _run_link(header: Header, name: str) -> str:
+    """Return a link to the stage of a run."""
+    paper, experiment = header.experiment.split(".")
+    fields = {"experiment": experiment, **address.run_fields(header.experiment, header.config)}
+    url = f"{paper}?{escape(urlencode(fields))}"
+    return f"<a href='{url}' target='_self'>{escape(name)}</a>"
+
+
+def _metrics_table(headers: Sequence[Header], names: Sequence[str]) -> None:
+    """Draw a row for each metric: every run's number with its error, and its difference from the
+    first run's."""
+    rows = table_rows.metric_rows(headers)
+    if not rows:
+        return
+    st.header("Metrics", anchor=False)
+    heads = _table_heads([escape(name) for name in names])
+    for name in names[1:]:
+        heads += f"<th scope='col'>{escape(name)} minus {escape(names[0])}</th>"
+    body = ""
+    for row in rows:
+        cells = "".join(_table_cell(number, "") for number in row.numbers)
+        cells += "".join(_table_cell(number, "+") for number in row.differences)
+        body += f"<tr><th scope='row'>{escape(row.label)}</th>{cells}</tr>"
+    _table("Metrics, with their standard errors", heads, body)
+    st.caption(
+        "After ± stands the standard error, where it is known. With several seeds it is over "
+        "seeds. With one seed it is over tasks or prompts alone: bold then says nothing about "
+        "other seeds. A difference in bold is not zero with 95% confidence, by Welch's test, which "
+        "takes the runs as independent."
+    )
+
+
+def _table_heads(names: Sequence[str]) -> str:
+    """Return the heads of a table, the runs' `names` as HTML, each after its colour."""
+    heads = "<td></td>"
+    for place, name in enumerate(names):
+        square = f"<span style='color:{run_colour(place, is_dark())}'>■</span>"
+        heads += f"<th scope='col'>{square} {name}</th>"
+    return heads
+
+
+def _table_cell(number: Number | None, sign: str) -> str:
+    if number is None:
+        return "<td>–</td>"
+    text = formats.number(number.value)
+    if sign and number.value > 0:
+        text = sign + text
+    if number.error is not None:
+        text += f" ± {formats.number(number.error, 2)}"
+    text = f"<strong>{text}</strong>" if number.certain else text
+    return f"<td class='numbers'>{text}</td>"
+
+
+def _table(label: str, heads: str, body: str) -> None:
+    st.html(
+        f"<div class='compared' role='region' tabindex='0' aria-label='{escape(label)}'><table>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )

@@ -13,7 +13,7 @@ from icl_core.comparison.films import CommonClock, Compared, Film, thinned_clock
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
-from pages.ui.look.sized_cache import keep_by_size
+from pages.ui.controls.cache import keep_by_size
 from pages.ui.look.style import Theme
 from pages.ui.stage import panels, playback
 
@@ -160,7 +160,7 @@ def _packed_film(run: str, film: Film, theme: Theme) -> PackedFilm:
     last = len(film.order) - 1
     if len(styled) == 1:
         return PackedFilm(film.name, tag_figure(panel, film_id), b"")
-    states = [tag_figure(each, film_id, index) for index, each in enumerate(styled)]
+    states = [tag_figure(state, film_id, index) for index, state in enumerate(styled)]
     return PackedFilm(
         film.name,
         tag_figure(panel, film_id, last),

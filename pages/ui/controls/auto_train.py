@@ -13,8 +13,8 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
+from icl_core.runs.request import Request
 from pages.ui.link import pending_address, visitors
-from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
@@ -46,25 +46,25 @@ def _switched() -> None:
     pending_address.change(fields, drop=[_FIELD])
 
 
-def begin(setting: Setting, key: str) -> None:
-    """Submit the setting, whose run is missing, if its training is short.
+def begin(request: Request) -> None:
+    """Submit a request, whose run is missing, if its training is short.
 
-    A setting that has a job already is not submitted again, unless that job was given up because
+    A request that has a job already is not submitted again, unless that job was given up because
     its visitor had moved on.
     """
     if limits.read_only() or not is_on():
         return
-    job = queue.state(key)
+    job = queue.state(request.key)
     if job is not None and not job.left:
         return
-    seconds = estimate_seconds(setting.request)
+    seconds = estimate_seconds(request)
     if seconds is None or seconds >= LONGEST:
         return
     # stored first: the visitor's next move may interrupt what follows
-    st.session_state[_STARTED] = key
-    queue.watch(key, visitors.window())
+    st.session_state[_STARTED] = request.key
+    queue.watch(request.key, visitors.window())
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
-        queue.submit(setting.request, visitor=visitors.name())
+        queue.submit(request, visitor=visitors.name())
         spawn.ensure_workers()
 
 

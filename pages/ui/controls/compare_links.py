@@ -38,10 +38,9 @@ def offer(header: Header) -> None:
 
 def links(header: Header, chosen: Sequence[Header]) -> None:
     """Draw a link to each of the nearest runs of `header`, which adds it to the `chosen` ones."""
-    keys = {each.key for each in chosen}
-    neighbours = [
-        each for each in chosen_runs.nearest(store.default(), header) if each.header.key not in keys
-    ]
+    keys = {run.key for run in chosen}
+    nearest = chosen_runs.nearest(store.default(), header)
+    neighbours = [neighbour for neighbour in nearest if neighbour.header.key not in keys]
     for neighbour in neighbours[:OFFERED]:
         query = fields([*chosen, neighbour.header])
         label = neighbour.differs

@@ -11,7 +11,7 @@ import segno
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract import knobs
+from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.publication import software_bibtex
 from icl_core.contract.settings_io import file_stem
@@ -39,7 +39,7 @@ def share_link(setting: Setting, key: str = "link") -> None:
 
     `key` differs where the link is drawn twice on a page.
     """
-    link = _link(address.differing_fields(setting))
+    link = _link(differing_fields(setting))
     can_open = visitors.is_open_to_others(st.context.url or "")
     _LINK(key=key, data={"link": link, "code": qr_code(link) if can_open else ""})
     if not can_open:
@@ -68,7 +68,7 @@ def tools(setting: Setting, header: Header | None) -> None:
     share_link(setting)
     with st.expander("Link with every setting"):
         st.caption("It shows the same after presets have changed.")
-        st.code(_link(address.all_fields(setting)), language=None, wrap_lines=True)
+        st.code(_link(all_fields(setting)), language=None, wrap_lines=True)
     if header is not None:
         _exports(setting, header)
 
@@ -116,7 +116,7 @@ def settings_of(setting: Setting, config: Any) -> dict[str, Any]:
         "version": registry.version(setting.id),
         "settings": stored_settings(config),
         "view": knobs.values(setting.view),
-        "link": address.differing_fields(setting),
+        "link": differing_fields(setting),
     }
 
 
@@ -169,3 +169,46 @@ run = json.loads(file.metadata()["run"])
 tensors = {{name: file.get_tensor(name) for name in file.keys()}}
 print(run["config"])
 print(*((each["claim"], each["value"], each["verdict"]) for each in run["metrics"]), sep="\\n")"""
+
+
+def differing_fields(setting: Setting) -> dict[str, str]:
+    """Return the fields of the shortest link to what is on screen: the experiment and the preset
+    unless they are the first, and what differs from the preset."""
+    names = list(registry.papers()[setting.paper].experiments)
+    fields: dict[str, str] = {}
+    if setting.name != names[0]:
+        fields["experiment"] = setting.name
+    if setting.preset.name != setting.experiment.presets[0].name:
+        fields["preset"] = setting.preset.name
+    base = setting.base_view
+    for settings, preset in ((setting.config, setting.preset.config), (setting.view, base)):
+        preset_values = knobs.values(preset)
+        values = knobs.values(settings)
+        fitted = settings_io.fitted_fields(type(settings), values)
+        for field, value in values.items():
+            is_said = value != preset_values[field] or field in fitted
+            if is_said and field != "snapshot":  # the address says a step
+                fields[field] = address.value_text(value)
+    return fields | _linked_fields()
+
+
+def all_fields(setting: Setting) -> dict[str, str]:
+    """Return every field of the setting and the experiment's version.
+
+    A link of these shows the same thing after presets have changed.
+    """
+    fields = {
+        "experiment": setting.name,
+        "preset": setting.preset.name,
+        "version": str(registry.version(setting.id)),
+    }
+    for field, value in {**knobs.values(setting.config), **knobs.values(setting.view)}.items():
+        if field != "snapshot":  # the address says it as a step
+            fields[field] = address.value_text(value)
+    return fields | _linked_fields()
+
+
+def _linked_fields() -> dict[str, str]:
+    """Return the fields of the page itself that a link to the same state repeats."""
+    query = st.query_params
+    return {name: query[name] for name in address.LINKED_FIELDS if name in query}

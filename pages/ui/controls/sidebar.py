@@ -1,17 +1,32 @@
-"""The sidebar of a paper's page: the preset, the main knobs, the setting as a line, and the other
-knobs by group."""
+"""The sidebar of a paper's page: the preset, the main knobs, the setting as a line of text to be
+read and edited, and the other knobs by group.
 
+Beside a knob stand the preset's value where it is changed, what a move costs, and marks where runs
+exist.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import streamlit as st
 
-from icl_core.contract import knobs
-from icl_core.contract.knobs import Knob
+from icl_core.contract import knobs, settings_io
+from icl_core.contract.knobs import BadSetting, Knob
 from icl_core.jobs import estimate
-from pages.ui.controls import knob_notes, settings_line, widgets
+from icl_core.jobs.estimate import estimate_seconds
+from icl_core.machine import limits
+from pages.ui.controls import auto_train, widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
+from pages.ui.link.widget_events import set_widget, widget_arguments
+from pages.ui.look import formats
+from pages.ui.look.escape import escape_markdown
+
+LINE_LABEL = "Setting as text"
+_REFUSED_LINE = "refused line"  # in the session: experiment, line shown, line typed, and why
+_COST_HELP = "What the next stop of this knob costs: at once, a few seconds, or a press on Run."
 
 
 def preset_menu(setting: Setting) -> None:
@@ -58,19 +73,19 @@ def main_knobs(setting: Setting) -> None:
     ]
     ready = {} if setting.refused else estimate.ready_values(setting.request)
     shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
-    costs = {} if setting.refused else knob_notes.costs(setting, shown)
+    costs = {} if setting.refused else _costs(setting, shown)
     with st.container(key="main-knobs", gap="xxsmall"):
         for field, (knob, base, stops) in shown.items():
             with st.container(key=f"knob-{field}", gap=None):
                 widgets.draw(setting, field, knob, setting.chosen[field], base, stops)
                 values = widgets.stops_of(knob, [setting.chosen[field], base, *stops])
-                changed = knob_notes.changed_text(knob, setting.chosen[field], base)
-                knob_notes.show(changed, costs.get(field), values, ready.get(field, []))
+                changed = _changed_text(knob, setting.chosen[field], base)
+                _show_notes(changed, costs.get(field), values, ready.get(field, []))
 
 
 def changes(setting: Setting) -> None:
     """Draw what differs from the preset as one line that can be edited, and a button back."""
-    settings_line.show(setting)
+    _show_line(setting)
     if setting.chosen != knobs.values(setting.preset.config):
         query = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Back to the preset", on_click=address.go, kwargs=query)
@@ -100,7 +115,8 @@ def _group(setting: Setting, group: str, fields: list[str]) -> None:
     title = f"{group[:1].upper()}{group[1:]}" or "Settings"
     box = st.expander(title, has_document, key=f"{setting.id}:group {group}", on_change="rerun")
     if changed:
-        knob_notes.show_changed(changed)
+        # over the end of its heading
+        st.html(f'<div class="notes"><span class="changed">{changed} changed</span></div>')
     if not box.open:
         return
     with box:
@@ -110,7 +126,7 @@ def _group(setting: Setting, group: str, fields: list[str]) -> None:
             knob, field_base, stops = _prepared(setting, field, [])
             with st.container(key=f"knob-{field}", gap=None):
                 widgets.draw(setting, field, knob, setting.chosen[field], field_base, stops)
-                knob_notes.show(knob_notes.changed_text(knob, setting.chosen[field], field_base))
+                _show_notes(_changed_text(knob, setting.chosen[field], field_base))
 
 
 def _prepared(setting: Setting, field: str, ready: list[Any]) -> tuple[Knob, Any, list[Any]]:
@@ -133,3 +149,128 @@ def has_effect(setting: Setting, field: str) -> bool:
     while the config is refused."""
     knob = knobs.knobs_of(setting.experiment.config)[field]
     return bool(not knob.shown_if or setting.refused or getattr(setting.config, knob.shown_if))
+
+
+def _costs(
+    setting: Setting, shown: Mapping[str, tuple[Knob, Any, Sequence[Any]]]
+) -> dict[str, str]:
+    """Return, by field, in words what the dearest single move of a knob costs.
+
+    `shown` holds, by field, the knob, the preset's value and further stops. A list that is typed,
+    and a number with too many stops for a slider, costs what the setting itself costs.
+    """
+    moves: dict[str, list[Any]] = {}
+    for field, (knob, base, stops) in shown.items():
+        value = setting.chosen[field]
+        values = widgets.stops_of(knob, [value, base, *stops])
+        moves[field] = _moves(knob, values, value)
+    seconds = estimate.seconds_of_moves(setting.request, moves)
+    if not all(moves.values()):
+        typed = estimate_seconds(setting.request)
+        seconds |= {field: typed for field in shown if not moves[field]}
+    return {field: _cost_text(seconds[field]) for field in shown}
+
+
+def _moves(knob: Knob, values: Sequence[Any], value: Any) -> list[Any]:
+    """Return the values to which one move leads from `value`: a slider's neighbours, or all other
+    options of a choice; none where the value is typed."""
+    if knob.kind != "slider":
+        return [other for other in values if other != value]
+    index = values.index(value) if value in values else 0
+    return [*values[max(0, index - 1) : index], *values[index + 1 : index + 2]]
+
+
+def _cost_text(seconds: float | None) -> str:
+    if seconds == 0.0:
+        return "at once"
+    if limits.read_only():
+        return "nearest run"
+    if seconds is not None and seconds < auto_train.LONGEST and auto_train.is_on():
+        return formats.duration(seconds)
+    return f"Run: {formats.duration(seconds)}"
+
+
+def _changed_text(knob: Knob, value: Any, base: Any) -> str:
+    """Return the preset's value in words if `value` is another one, else an empty string."""
+    if value == base or knob.kind == "document":
+        return ""
+    return f"preset {knob.options.get(base, widgets.value_text(base))}"
+
+
+def _show_notes(
+    changed: str, cost: str | None = None, values: Sequence[Any] = (), ready: Sequence[Any] = ()
+) -> None:
+    """Draw the notes of a knob under its right end, and marks under its slider.
+
+    changed  the preset's value in words, empty if it is the knob's
+    cost     what a move costs, if it is said
+    values   the slider's stops, in order
+    ready    those of the values at which a run exists
+    """
+    parts = [f'<span class="changed">{escape(changed)}</span>'] if changed else []
+    if cost:
+        parts.append(f'<span title="{_COST_HELP}">{escape(cost)}</span>')
+    marks = ""
+    if len(values) > 1 and len(ready) > 1:
+        spots = [values.index(value) / (len(values) - 1) for value in ready if value in values]
+        marks = "".join(f'<i style="left:{100 * spot:.2f}%"></i>' for spot in spots)
+        said = ", ".join(widgets.value_text(value) for value in ready)
+        marks = f'<div class="ready" role="img" aria-label="Trained already: {said}">{marks}</div>'
+    if parts or marks:
+        notes = '<span aria-hidden="true"> · </span>'.join(parts)
+        st.html(f'<div class="notes">{notes}</div>{marks}')
+
+
+def _show_line(setting: Setting) -> None:
+    """Draw the line; a line that cannot be read stays as it was typed, with the reason below."""
+    names = knobs.knobs_of(setting.experiment.config)
+    base = knobs.values(setting.preset.config)
+    line = settings_io.to_line(setting.experiment.config, setting.chosen, base)
+    refused_id, shown_line, typed, reason = st.session_state.get(_REFUSED_LINE, ("", "", "", ""))
+    is_refused = refused_id == setting.id and shown_line == line
+    value = typed if is_refused else line
+    key = f"{setting.id}:line"
+    set_widget(key, value)
+    st.text_input(
+        LINE_LABEL,
+        value,
+        placeholder=f"as {_example_line(setting)}",
+        max_chars=2000,
+        disabled=bool(setting.lesson),
+        help=f"What differs from the preset. Type any of {', '.join(names)}; the others are as in "
+        "the preset, and an empty line is the preset.",
+        **widget_arguments(key, _line_changed, key, setting, line),
+    )
+    if is_refused:
+        st.error(f"{escape_markdown(reason[:1].upper() + reason[1:])}.")
+
+
+def _example_line(setting: Setting) -> str:
+    """Return a line that changes nothing: the present values of the first main knobs."""
+    main = knobs.main_knobs(setting.experiment.config)
+    return "; ".join(f"{field}={setting.chosen[field]}" for field in main[:2])
+
+
+def _line_changed(key: str, setting: Setting, line: str) -> None:
+    """Make the typed line the setting, or keep it with the reason why it cannot be read."""
+    typed = st.session_state[key]
+    base = knobs.values(setting.preset.config)
+    try:
+        named = _line_values(setting.experiment.config, typed)
+        values = settings_io.with_documents(setting.experiment.config, base, named)
+    except BadSetting as problem:
+        st.session_state[_REFUSED_LINE] = setting.id, line, typed, str(problem)
+        return
+    st.session_state.pop(_REFUSED_LINE, None)
+    address.write_all({field: (values[field], base[field]) for field in base})
+
+
+def _line_values(settings_class: type, typed: str) -> dict[str, Any]:
+    """Return the values in a typed line. Raises `BadSetting` for one that is out of range."""
+    texts = settings_io.from_line(settings_class, typed)
+    values: dict[str, Any] = {}
+    for field, text in texts.items():
+        knob = knobs.knobs_of(settings_class)[field]
+        values[field] = knob.parse(field, text)
+        knob.check(field, values[field])
+    return values

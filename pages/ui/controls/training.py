@@ -1,40 +1,86 @@
-"""A setting without a run: the Run button with its estimated time, or the job's state, in one line
-of the stage."""
+"""Trainings from a paper's page: the Run button with its estimated time, or the job's state, in one
+line of the stage; the model as it is so far; and the menu of longer trainings of a setting."""
 
 import math
+import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
+from icl_core.contract.experiment import LENGTH, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.message import sentence
-from icl_core.jobs import queue, spawn
-from icl_core.jobs.estimate import estimate_seconds
+from icl_core.jobs import job_progress, phase_helper, queue, spawn
+from icl_core.jobs.estimate import estimate_seconds, estimates
 from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
 from icl_core.runs.request import Request
-from pages.ui.controls import auto_train, live_model
-from pages.ui.link import pending_address, visitors
+from pages.ui.controls import auto_train
+from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
 
 INTERVAL = 0.3  # seconds between updates of a job's state
+OLD_MODEL = 3.0  # seconds; an older preview says its age
+_LAST_MODEL = "last preview"
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _read_model(key: str, stamp: int) -> Run | None:
+    return job_progress.read_preview(key)
+
+
+def latest_model(key: str) -> Run | None:
+    """Return the model of the run of that key as it was last seen in training; None if it was not.
+
+    The last one stays for this visitor until the page shows the finished run, whose worker has
+    deleted it.
+    """
+    stamp = job_progress.preview_stamp(key)
+    run = _read_model(key, stamp) if stamp else None
+    if run is not None:
+        st.session_state[_LAST_MODEL] = key, run
+        return run
+    last_key, last_run = st.session_state.get(_LAST_MODEL, ("", None))
+    return last_run if last_key == key else None
+
+
+def _step_reached(key: str, now: float | None = None) -> str:
+    """Return in words at which step the model on the stage is; empty if there is none yet.
+
+    `now` is the time in seconds since 1970; left out, it is the present.
+    """
+    run = latest_model(key)
+    if run is None:
+        return ""
+    step = run.snapshot_steps[-1]
+    total = getattr(run.config, "steps", run.info["total"])
+    stamp = job_progress.preview_stamp(key)
+    age = (time.time() if now is None else now) - stamp / 1e9
+    seen = f", seen {age:.0f} s ago" if stamp and age > OLD_MODEL else ""
+    return f"step {step:,} of {total:,}{seen}"
 
 
 @dataclass(frozen=True)
 class Pending:
     """A setting that has no run yet.
 
-    key      of the run it will have
+    request  for its run
     nearest  how the settings of the run on screen differ; empty if there is no run on screen
     """
 
-    key: str
+    request: Request
     nearest: str
+
+    @property
+    def key(self) -> str:
+        """The key of the run."""
+        return self.request.key
 
     def job(self) -> queue.JobState | None:
         """Return the setting's job, or None if nobody has asked for it."""
@@ -68,15 +114,15 @@ def is_over(job: queue.JobState | None) -> bool:
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
-def run_button(setting: Setting, where: str, job: queue.JobState | None = None) -> str:
-    """Draw the button that trains the setting, or goes on with its cancelled `job`; `where` becomes
-    part of its key.
+def run_button(request: Request, where: str, job: queue.JobState | None = None) -> str:
+    """Draw the button that trains the requested run, or goes on with its cancelled `job`; `where`
+    becomes part of its key.
 
     Returns a sentence on why there is no button, or an empty string.
     """
     if limits.read_only():
         return ""
-    seconds = estimate_seconds(setting.request)
+    seconds = estimate_seconds(request)
     if reason := too_long(seconds):
         return reason
     label = "Run again" if is_over(job) else "Train it here"
@@ -89,7 +135,7 @@ def run_button(setting: Setting, where: str, job: queue.JobState | None = None) 
         type="primary",
         key=f"run {where}",
         on_click=submit,
-        args=(setting.request,),
+        args=(request,),
     )
     return ""
 
@@ -117,7 +163,7 @@ def submit(request: Request) -> None:
         st.error(f"The training cannot start: {escape_markdown(problem_text(problem))}.")
 
 
-def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
+def show_pending(pending: Pending, job: queue.JobState | None) -> None:
     """Draw, in place of the headline, which run is on screen and the button for the missing one;
     nothing while it is in training, as `show_progress` says it then."""
     if is_active(job):
@@ -130,12 +176,12 @@ def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None)
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=INTERVAL)(pending.key)
         else:
-            reason = run_button(setting, "page", job)
+            reason = run_button(pending.request, "page", job)
         st.markdown(f"{reason} {_nearest_text(job, pending.nearest)}".strip())
 
 
 def _step_text(job: queue.JobState | None, nearest: str) -> str:
-    where = live_model.where(job.key) if job is not None else ""
+    where = _step_reached(job.key) if job is not None else ""
     if not where:
         return _nearest_text(job, nearest)
     faded = f" Faded panels show the nearest run: {nearest}." if nearest else ""
@@ -191,13 +237,13 @@ def _progress(pending: Pending) -> None:
         with st.container(horizontal=True, vertical_alignment="center", key="pending"):
             st.markdown(_step_text(job, pending.nearest))
         if job is not None:
-            _progress_bar(job)
+            _progress_bar(job, pending.request)
     if not is_active(job):
         pending_address.apply_pending()
         st.rerun()  # the page shows the run, or why there is none
 
 
-def _progress_bar(job: queue.JobState) -> None:
+def _progress_bar(job: queue.JobState, request: Request) -> None:
     """Draw a job's progress, and the button that withdraws the visitor's request or joins it."""
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
         share = min(job.step / job.total, 1.0) if job.total else 0.0
@@ -209,7 +255,7 @@ def _progress_bar(job: queue.JobState) -> None:
                 "Ask for it too",
                 key="ask too",
                 on_click=submit,
-                args=(Request(job.experiment, job.config),),
+                args=(request,),
                 help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
             )
 
@@ -273,3 +319,50 @@ def _describe_running(job: queue.JobState) -> str:
         left = f" · {formats.time_left(least, job.seconds_left)} left"
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"
+
+
+def offer_longer(setting: Setting) -> None:
+    """Draw a button for each longer training of the setting; nothing if the setting has no
+    steps."""
+    configs = setting.experiment.longer(setting.config)
+    if not configs or limits.read_only():
+        return
+    has_end = phase_helper.has_end(setting.request)
+    steps = getattr(setting.config, LENGTH)
+    with st.popover("Continue training", help="Some claims need a longer training to be decided"):
+        st.caption(_longer_start_text(setting, has_end, steps))
+        seconds_of_all = estimates(setting.id, configs, alone=True)
+        for config, seconds in zip(configs, seconds_of_all, strict=True):
+            longer_steps = getattr(config, LENGTH)
+            share = 1 - steps / longer_steps if has_end else 1.0  # of the steps still to train
+            time = formats.duration(None if seconds is None else seconds * share)
+            reason = too_long(seconds)
+            st.button(
+                f"{longer_steps:,} steps · {time}",
+                key=f"train on to {longer_steps}",
+                on_click=_train_longer,
+                args=(setting, config),
+                disabled=bool(reason),
+                help=reason or None,
+            )
+
+
+def _longer_start_text(setting: Setting, has_end: bool, steps: int) -> str:
+    """Return whether a longer training goes on from the run's end or starts anew, in a sentence."""
+    if has_end:
+        return (
+            f"Continues from step {steps:,}; the result is the same as that of one long training."
+        )
+    if setting.experiment.goes_on(setting.config):
+        return "Starts anew: only the latest runs trained on this machine can continue."
+    return "Starts anew: here a longer training differs from its first step on."
+
+
+def _train_longer(setting: Setting, config: Any) -> None:
+    """Make the longer training the page's setting and submit it."""
+    address.write(
+        LENGTH,
+        getattr(config, LENGTH),
+        getattr(setting.preset.config, LENGTH),
+    )
+    submit(Request(setting.id, config))

@@ -13,10 +13,10 @@ from icl_core.contract.message import sentence
 from icl_core.figures.character_labels import isolated
 from icl_core.machine import limits
 from icl_core.runs import documents
+from pages.ui.controls.cache import keep_by_size
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
-from pages.ui.look.sized_cache import keep_by_size
 
 READ_BYTES = 256 * 2**20  # of the documents that were read last, by all visitors
 

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.knobs import Knob, knobs_of
+from icl_core.contract.knobs import Knob
 from icl_core.contract.seeds import FIELD
 from pages.ui.controls import uploads
 from pages.ui.link import address, lesson_rules
@@ -41,7 +41,7 @@ def _go(key: str, field: str, now: dict[str, str]) -> None:
 
 def can_move(setting: Setting, field: str, run: Run) -> bool:
     """Return whether a field of the view has more than one value for a run."""
-    knob = knobs_of(setting.experiment.view)[field]
+    knob = setting.view_knobs[field]
     if knob.shown_if and not getattr(run.config, knob.shown_if):
         return False
     return not knob.at_most or run.limit(knob.at_most) > (knob.low or 0)
@@ -49,7 +49,7 @@ def can_move(setting: Setting, field: str, run: Run) -> bool:
 
 def draw_view(setting: Setting, field: str, value: Any, run: Run) -> None:
     """Draw the widget of a field of the view, up to the end of a run."""
-    knob = knobs_of(setting.experiment.view)[field]
+    knob = setting.view_knobs[field]
     if knob.at_most:
         high = run.limit(knob.at_most)
         knob = replace(knob, high=high, default=min(knob.default, high))
@@ -59,7 +59,7 @@ def draw_view(setting: Setting, field: str, value: Any, run: Run) -> None:
 
 def draw_seed(setting: Setting, value: int, run: Run) -> None:
     """Draw the view's field `seed_shown` as a list that needs little room."""
-    knob = knobs_of(setting.experiment.view)[FIELD]
+    knob = setting.view_knobs[FIELD]
     numbers = range(1, run.limit(knob.at_most) + 1)
     base = getattr(setting.base_view, FIELD)
     shown = min(value, numbers[-1])
@@ -72,7 +72,7 @@ def draw_seed(setting: Setting, value: int, run: Run) -> None:
         format_func="seed {}".format,
         label_visibility="collapsed",
         help=None,
-        disabled=FIELD in lesson_rules.fixed_fields(setting.lesson, setting.preset),
+        disabled=FIELD in setting.fixed,
         **widget_arguments(key, _seed_changed, setting.id, key, base),
     )
 
@@ -94,7 +94,7 @@ def draw(
         base = min(base, knob.high)
     key = f"{setting.id}:{field}"
     set_widget(key, value, knob, base, *also)
-    locked = field in lesson_rules.fixed_fields(setting.lesson, setting.preset)
+    locked = field in setting.fixed
     help = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
     common = {**widget_arguments(key, _changed, key, field, base), "help": help, "disabled": locked}
     if knob.kind == "document":

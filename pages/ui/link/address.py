@@ -17,7 +17,7 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Experiment, Paper, Preset
-from icl_core.contract.knobs import BadSetting
+from icl_core.contract.knobs import BadSetting, Knob
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.message import sentence
 from icl_core.machine import device
@@ -31,7 +31,7 @@ STEP_DIGITS = 10
 # Fields that stay in the address when the visitor chooses another preset or experiment.
 _LASTING_FIELDS = ("projector", "at_once")
 # Fields of the page itself that a link to the same state repeats.
-_LINKED_FIELDS = (
+LINKED_FIELDS = (
     "step",
     "drawer",
     "cell",
@@ -50,7 +50,7 @@ _PAGE_FIELDS = (
     "preset",
     "version",
     "marks",
-    *_LINKED_FIELDS,
+    *LINKED_FIELDS,
     *_LASTING_FIELDS,
 )
 
@@ -92,9 +92,26 @@ class Setting:
         return Request(self.id, self.config)
 
     @cached_property
+    def view_knobs(self) -> Mapping[str, Knob]:
+        """The knobs of the view's fields, by name."""
+        return knobs.knobs_of(self.experiment.view)
+
+    @cached_property
+    def fixed(self) -> dict[str, Any]:
+        """The fields that the lesson sets, and their values."""
+        return lesson_rules.fixed_fields(self.lesson, self.preset)
+
+    @cached_property
     def base_view(self) -> Any:
         """The view that the preset starts from."""
         return base_view(self.experiment, self.preset)
+
+    @cached_property
+    def trained_fields(self) -> dict[str, Any]:
+        """The preset's values of the view's fields that replace parts of the trained model."""
+        replacements = self.experiment.replaced
+        fields = replacements.fields if replacements else ()
+        return {field: getattr(self.base_view, field) for field in fields}
 
 
 def read(paper: Paper) -> Setting:
@@ -144,9 +161,14 @@ def read(paper: Paper) -> Setting:
     )
 
 
+def shown_id() -> str:
+    """Return the id of the experiment that the page shows; empty if it shows none."""
+    return st.session_state.get("id", "")
+
+
 def is_shown(id: str) -> bool:
     """Return whether the page shows the experiment of that id."""
-    return st.session_state.get("id") == id
+    return shown_id() == id
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:
@@ -154,26 +176,25 @@ def base_view(experiment: Experiment, preset: Preset) -> Any:
     return experiment.view(**preset.view)
 
 
-def refresh_view(setting: Setting, fields: Iterable[str]) -> Any:
-    """Return the setting's view with the address's present values of `fields`.
+def with_current_view(setting: Setting) -> Setting:
+    """Return the setting with the address's present view.
 
     A fragment runs again without the page around it, whose setting may be older than the address.
     """
     with suppress(BadSetting):
-        return replace(setting.view, **current_choices(setting, fields))
-    return setting.view
+        choices = current_choices(setting, setting.view_knobs)
+        return replace(setting, view=replace(setting.view, **choices))
+    return setting
 
 
 def current_choices(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """Return the address's present values of the view's `fields`; the view may refuse them."""
-    view_knobs = knobs.knobs_of(type(setting.view))
     base = knobs.values(setting.base_view)
     query = st.query_params
     texts = {field: query.get(field, value_text(base[field])) for field in fields}
-    values = _parse(texts, view_knobs, [])  # the page itself warns of what cannot be read
+    values = _parse(texts, setting.view_knobs, [])  # the page itself warns of what cannot be read
     choices = {field: values.get(field, getattr(setting.view, field)) for field in texts}
-    fixed = lesson_rules.fixed_fields(setting.lesson, setting.preset)
-    return choices | {field: fixed[field] for field in choices if field in fixed}
+    return choices | {field: setting.fixed[field] for field in choices if field in setting.fixed}
 
 
 def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
@@ -249,49 +270,6 @@ def value_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def differing_fields(setting: Setting) -> dict[str, str]:
-    """Return the fields of the shortest link to what is on screen: the experiment and the preset
-    unless they are the first, and what differs from the preset."""
-    names = list(registry.papers()[setting.paper].experiments)
-    fields: dict[str, str] = {}
-    if setting.name != names[0]:
-        fields["experiment"] = setting.name
-    if setting.preset.name != setting.experiment.presets[0].name:
-        fields["preset"] = setting.preset.name
-    base = setting.base_view
-    for settings, preset in ((setting.config, setting.preset.config), (setting.view, base)):
-        preset_values = knobs.values(preset)
-        values = knobs.values(settings)
-        fitted = settings_io.fitted_fields(type(settings), values)
-        for field, value in values.items():
-            is_said = value != preset_values[field] or field in fitted
-            if is_said and field != "snapshot":  # the address says a step
-                fields[field] = value_text(value)
-    return fields | _linked_fields()
-
-
-def _linked_fields() -> dict[str, str]:
-    """Return the fields of the page itself that a link to the same state repeats."""
-    query = st.query_params
-    return {name: query[name] for name in _LINKED_FIELDS if name in query}
-
-
-def all_fields(setting: Setting) -> dict[str, str]:
-    """Return every field of the setting and the experiment's version.
-
-    A link of these shows the same thing after presets have changed.
-    """
-    fields = {
-        "experiment": setting.name,
-        "preset": setting.preset.name,
-        "version": str(registry.version(setting.id)),
-    }
-    for field, value in {**knobs.values(setting.config), **knobs.values(setting.view)}.items():
-        if field != "snapshot":  # the address says it as a step
-            fields[field] = value_text(value)
-    return fields | _linked_fields()
-
-
 def run_fields(experiment_id: str, config: Any) -> dict[str, str]:
     """Return the fields of a link to the settings of a run, those of `config` as files store
     them."""
@@ -331,7 +309,7 @@ def _check_step(warnings: list[str]) -> None:
 
 
 def _parse(
-    texts: dict[str, str], all_knobs: dict[str, knobs.Knob], warnings: list[str]
+    texts: dict[str, str], all_knobs: Mapping[str, Knob], warnings: list[str]
 ) -> dict[str, Any]:
     """Return the values of the fields whose text can be read and is within the knob's range."""
     values: dict[str, Any] = {}

@@ -24,7 +24,7 @@ def requested_lesson(paper: Paper, warnings: list[str]) -> Lesson | None:
     name = st.query_params.get("lesson")
     if name is None:
         return None
-    lesson = next((each for each in paper.lessons if each.name == name), None)
+    lesson = next((lesson for lesson in paper.lessons if lesson.name == name), None)
     if lesson is None:
         lessons = ", ".join(
             f"{other} ({its_paper.title.split(':')[0]})"

@@ -1,4 +1,5 @@
-"""A figure of the core as a Streamlit chart, and a panel in its seat on the stage."""
+"""A figure of the core as a Streamlit chart, a panel in its seat on the stage, and room for a
+figure that needs more pixels than its place usually has: the place grows or scrolls sideways."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures import CONFIG
 from icl_core.figures.streamlit_figure import StreamlitFigure
-from pages.ui.look import room
 
 _TITLE = """<div class="seat-title"{live}><h3><span data-title="{name}">{title}</span></h3>
 <span class="caption" tabindex="0" role="note"
@@ -64,9 +64,49 @@ def seat_chart(
     mark = " data-live" if live else ""
     st.html(_TITLE.format(name=name, live=mark, title=title, caption=caption))
     if panel.figure is not None:
-        room.in_seat(name.replace(" ", "-"), panel.figure)
+        _make_room_in_seat(name.replace(" ", "-"), panel.figure)
         figure, alt = (held.sent, held.alt) if held else (panel.figure, panel.caption)
         with st.container(key=f"chart-{name}"):
             # `alt` is not the title, which may name the snapshot: Streamlit makes a chart anew
             # whose text has changed.
             show_chart(figure, f"figure {name}", alt, fills=True)
+
+
+_TITLE_HEIGHT = 40  # pixels of height of a panel's title on the stage
+_NARROWEST = 0.8  # of the size that a figure needs, the share below which it scrolls
+_USUAL_HEIGHT = "clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most))"
+
+
+def _make_room_in_seat(name: str, figure: Figure) -> None:
+    """Make room for a figure in its seat on the stage: the first row grows, and has fewer seats;
+    below a share of its width the figure scrolls."""
+    width, height = figure.needed
+    if not width:
+        return
+    # in a narrow window the width decides how large a map of square cells is
+    map_height = f"max({int(_NARROWEST * height)}px, min({height}px, 34vw))"
+    row = f"max(calc({map_height} + {_TITLE_HEIGHT}px), {_USUAL_HEIGHT})"
+    long_row = f"max({height + _TITLE_HEIGHT}px, {_USUAL_HEIGHT})"
+    columns = f"minmax(max(30%, min(48%, {width}px)), 1fr)"
+    seats = f":is(.st-key-seat-{name}, .st-key-seat-wide-{name})"
+    charts = f"{seats} :has(> .stPlotlyChart), {seats} [class*='st-key-chart-']"
+    stage = "[class*='st-key-stage-']"
+    wide = f"grid-template-columns: repeat(auto-fit, {columns}); grid-template-rows: {row};"
+    narrow = f"grid-template-rows: {long_row} {long_row};"
+    st.html(
+        f"<style>@media (min-width: 901px) {{ {stage} {{ {wide} }} }} "
+        f"@media (max-width: 900px) {{ {stage} {{ {narrow} }} }} {seats} {{ overflow-x: auto; }} "
+        f"{charts} {{ min-width: {int(_NARROWEST * width)}px; }}</style>"
+    )
+
+
+def make_room_in_panel(name: str, figure: Figure) -> None:
+    """Make room for a figure in its panel of a drawer, where it scrolls sideways."""
+    width, _ = figure.needed
+    if not width:
+        return
+    panels = f":is(.st-key-panel-half-{name}, .st-key-panel-wide-{name})"
+    st.html(
+        f"<style>{panels} {{ overflow-x: auto; }} {panels} [data-testid='stElementContainer']"
+        f":has(.stPlotlyChart) {{ min-width: {width}px; }}</style>"
+    )

@@ -1,4 +1,5 @@
-"""The frame of every page: its settings, its style and the menu of all pages."""
+"""The frame of every page: its settings, its style, the menu of all pages, and the bar for the room
+(the dark theme, the projector and the full screen, one press each)."""
 
 from pathlib import Path
 
@@ -8,7 +9,8 @@ from streamlit.delta_generator import DeltaGenerator
 from icl_core import registry
 from icl_core.machine import limits
 from pages.ui.link import pending_address
-from pages.ui.look import room_bar, style
+from pages.ui.look import style
+from pages.ui.look.style import is_dark
 
 _HOME = Path(__file__).parents[3]  # the folder of app.py and pages/
 _DAY = 86400.0  # seconds
@@ -45,7 +47,7 @@ def frame(title: str, has_stage: bool = False) -> DeltaGenerator:
             key="tools",
         )
         with tools:
-            room_bar.show(has_stage)
+            _show_room_bar(has_stage)
     if limits.read_only():
         st.caption("Read-only: this server shows runs and trains none.")
     return tools
@@ -79,3 +81,35 @@ def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
     path = f"pages/{name}.py"
     if (_HOME / path).exists():
         st.page_link(path, label=label, query_params=query)
+
+
+_BROWSER = Path(__file__).parents[1] / "browser"
+
+
+def _read(name: str) -> str:
+    return (_BROWSER / name).read_text(encoding="utf-8")
+
+
+_ROOM = st.components.v2.component(
+    "icl_room",
+    html=_read("room.html"),
+    css=_read("room.css"),
+    js=_read("room.js"),
+    isolate_styles=False,
+)
+
+
+def _show_room_bar(has_projector: bool) -> None:
+    """Draw the bar; the projector, which shows the stage alone, where the page has a stage."""
+    data = {
+        "dark": is_dark(),
+        "projector": "projector" in st.query_params,
+        "stage": has_projector,
+    }
+    _ROOM(key="room", data=data, on_projector_change=_toggle_projector)
+
+
+def _toggle_projector() -> None:
+    """Put the projector into the address, or take it out."""
+    is_on = "projector" in pending_address.current_query()
+    pending_address.change({} if is_on else {"projector": "1"}, drop=["projector"])

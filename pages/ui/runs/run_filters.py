@@ -153,9 +153,9 @@ def draw(choice: Choice, rows: Sequence[RunRow]) -> None:
 def _experiment_titles(papers: Sequence[str]) -> dict[str, str]:
     """Return the titles of experiments by id: of the chosen papers, of all if none is chosen."""
     return {
-        each: registry.experiment(each).title
-        for each in registry.experiment_ids()
-        if not papers or each.partition(".")[0] in papers
+        id: registry.experiment(id).title
+        for id in registry.experiment_ids()
+        if not papers or id.partition(".")[0] in papers
     }
 
 

@@ -1,26 +1,32 @@
-"""The drawers under the stage. At most one is open; only its content is computed and sent."""
+"""The drawers under the stage. At most one is open; only its content is computed and sent.
 
-from collections.abc import Callable, Sequence
+The drawer "The model" holds the model's diagram, in which a matrix opens the panel that shows it.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract import knobs
+from icl_core.contract.diagram import Box, Diagram
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
 from icl_core.evidence.measurements import Summary
+from icl_core.figures.svg import model_svg_text, picture
 from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
-from pages.ui.link.cell_address import Cell
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import theme
-from pages.ui.stage import live_curves, model_diagram, one_number, panels
+from pages.ui.stage import live_curves, one_number, panels
+from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -31,7 +37,7 @@ def names(setting: Setting, run: Run) -> list[str]:
     those that every experiment has."""
     drawers: list[str] = []
     if setting.experiment.diagram:
-        drawers.append(model_diagram.MODEL)
+        drawers.append(MODEL)
     for drawing in setting.experiment.drawings:
         is_new = drawing.place != STAGE and drawing.place not in drawers
         if is_new and drawing.applies(run.config):
@@ -54,12 +60,14 @@ def show(
     setting: Setting,
     run: Run,
     summaries: Sequence[Summary],
+    hidden: Collection[str],
     cell: Cell | None,
     training_key: str = "",
 ) -> None:
     """Draw the row of drawers and the content of the open one.
 
     summaries     the experiment's claims
+    hidden        names of the panels that open questions hide
     cell          the cell that the address names
     training_key  key of the run in training whose curves are drawn; empty if there is none
     """
@@ -82,8 +90,18 @@ def show(
             with st.container(key="drawer"):
                 if requested == NUMBERS:
                     _numbers(setting, run, cell)
+                elif requested == EVIDENCE:
+                    evidence.show(summaries)
+                elif requested == MODEL:
+                    _model(setting, run, hidden)
+                elif requested == sweep.SWEEP:
+                    sweep.show(setting, _sweep_panel)
+                elif requested == VIEW:
+                    _knobs(setting, run, STAGE)
+                elif requested == WHY:
+                    _why(setting)
                 else:
-                    _content(setting, run, requested, summaries, training_key)
+                    _drawings(setting, run, requested, training_key)
         elif requested and requested != lesson.FORMER_DRAWER:
             st.warning(
                 f"There is no drawer {escape_markdown(requested)!s:.80} here; there are "
@@ -95,43 +113,28 @@ def _choose(key: str) -> None:
     address.write("drawer", st.session_state[key] or "", "")
 
 
-def _content(
-    setting: Setting, run: Run, drawer: str, summaries: Sequence[Summary], training_key: str
-) -> None:
-    if drawer == EVIDENCE:
-        evidence.show(summaries)
-    elif drawer == model_diagram.MODEL:
-        model_diagram.show(setting, run)
-    elif drawer == sweep.SWEEP:
-        sweep.show(setting, partial(_sweep_panel, setting))
-    elif drawer == VIEW:
-        _knobs(setting, run, STAGE)
-    elif drawer == WHY:
-        _why(setting)
-    else:
-        _drawings(setting, run, drawer, training_key)
-
-
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
     """Draw how one number of the stage is made and, on demand, all numbers; only these where no
     number can be explained."""
-    if not one_number.explained_drawings(setting, run):
-        return _tables(setting, run)
-    with panels.report_faults(setting, "cells"):
-        one_number.show(setting, run, cell)
+    drawings = panels.stage_drawings(setting.experiment, run)
+    explained = [drawing for drawing in drawings if drawing.explanations is not None]
+    if not explained:
+        return _tables(setting, run, drawings)
+    with panels.report_faults("cells"):
+        one_number.show(setting, run, explained, cell)
     expander = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
     if expander.open:
         with expander:
-            _tables(setting, run)
+            _tables(setting, run, drawings)
 
 
-def _tables(setting: Setting, run: Run) -> None:
+def _tables(setting: Setting, run: Run, drawings: Sequence[Drawing]) -> None:
     """Draw the numbers behind every panel of the stage, at the snapshot where the clock rests."""
     with st.container(key="panels"):
-        for drawing in panels.stage_drawings(setting, run):
+        for drawing in drawings:
             with (
                 st.container(border=True, key=f"panel-half-{drawing.name}"),
-                panels.report_faults(setting, drawing.name),
+                panels.report_faults(drawing.name),
             ):
                 panel = panels.cached_panel(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
@@ -158,7 +161,7 @@ def _drawings(setting: Setting, run: Run, drawer: str, training_key: str) -> Non
             width = "wide" if drawing.wide else "half"
             with (
                 st.container(border=True, key=f"panel-{width}-{drawing.name}"),
-                panels.report_faults(setting, drawing.name),
+                panels.report_faults(drawing.name),
             ):
                 live_curves.show_live(
                     setting,
@@ -178,10 +181,8 @@ def _show_live(drawing: Drawing, panel: Panel) -> None:
     panels.show(panel, drawing.name, live=True)
 
 
-def _sweep_panel(
-    setting: Setting, draw: Callable[[], Panel], key: str, clicked: Callable[[], None]
-) -> None:
-    with panels.report_faults(setting, "sweep"):
+def _sweep_panel(draw: Callable[[], Panel], key: str, clicked: Callable[[], None]) -> None:
+    with panels.report_faults("sweep"):
         panels.show(panels.style_panel(draw(), theme()), key, clicked=clicked)
 
 
@@ -198,11 +199,11 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         if drawing.applies(run.config) and place in (STAGE, drawing.place):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
-    if panels.shows_one_seed(setting, run):
+    if panels.shows_one_seed(setting.view_knobs, panels.stage_drawings(setting.experiment, run)):
         left_out.add(FIELD)  # it stands beside the clock
     return [
         field
-        for field in knobs.knobs_of(setting.experiment.view)
+        for field in setting.view_knobs
         if field not in left_out
         and place in panels.drawers_of(setting.experiment, field)
         and widgets.can_move(setting, field, run)
@@ -258,3 +259,81 @@ def _follow_up(paper: Paper, later: FollowUp) -> str:
         f"{later.authors} ({later.year}), [{later.title}]({later.url}), arXiv {later.arxiv}. "
         f"{later.here} See {link}."
     )
+
+
+MODEL = "The model"
+_BROWSER = Path(__file__).parents[1] / "browser"
+_DIAGRAM = st.components.v2.component(
+    "icl_diagram",
+    html='<div class="diagram"></div>',
+    css=(_BROWSER / "diagram.css").read_text(encoding="utf-8"),
+    js=(_BROWSER / "diagram.js").read_text(encoding="utf-8"),
+    isolate_styles=False,
+)
+_BOX_KINDS = {
+    "trained": "learned in this training",
+    "given": "given by you",
+    "construction": "written down",
+    "frozen": "random, as it began",
+    "computed": "computed from the prompt",
+}
+
+
+def _model(setting: Setting, run: Run, hidden: Collection[str]) -> None:
+    """Draw the diagram of a run's model, its matrices as they are where the clock rests, without
+    those of the panels that are `hidden`."""
+    if setting.experiment.diagram is None:
+        return
+    diagram: Diagram = setting.experiment.diagram(run.config)
+    by_name = {
+        drawing.name: drawing
+        for drawing in setting.experiment.drawings
+        if drawing.applies(run.config)
+    }
+    # the drawing that each box opens, by the box's name
+    opened = {box.name: by_name[box.opens] for box in diagram.boxes if box.opens in by_name}
+    titles = {name: _place_text(drawing) for name, drawing in opened.items()}
+    pictures = {
+        box.name: _box_picture(setting, run, opened[box.name], box)
+        for box in diagram.boxes
+        if box.part is not None and box.opens not in hidden
+    }
+    st.markdown(diagram.say)
+    panel_names = {name: drawing.name.replace(" ", "-") for name, drawing in opened.items()}
+    key = f"diagram of {setting.id}"
+    _DIAGRAM(
+        key=key,
+        data={"svg": model_svg_text(diagram, titles, pictures), "panels": panel_names},
+        on_opened_change=partial(_open_box, setting, key, opened, diagram),
+    )
+    kinds = dict.fromkeys(box.kind for box in diagram.boxes if box.kind in _BOX_KINDS)
+    legend = "".join(f'<span class="{kind}">{_BOX_KINDS[kind]}</span>' for kind in kinds)
+    st.html(f'<p class="key">{legend}</p>')
+    st.caption("Click an underlined box, or press Enter on it: its panel is outlined.")
+
+
+def _place_text(drawing: Drawing) -> str:
+    return "its panel above" if drawing.place == STAGE else f"the drawer {drawing.place}"
+
+
+def _box_picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
+    with panels.report_faults(drawing.name):
+        box_setting = replace(setting, view=replace(setting.view, **box.view))
+        figure = panels.cached_panel(box_setting, drawing, run).figure
+        return picture(figure, box.part or 0, box.rows) if figure is not None else ""
+    return ""
+
+
+def _open_box(setting: Setting, key: str, opened: dict[str, Drawing], diagram: Diagram) -> None:
+    """Outline the panel of the box that was chosen, and open its drawer."""
+    name = (st.session_state.get(key) or {}).get("opened")
+    box = next((box for box in diagram.boxes if box.name == name), None)
+    if box is None or box.name not in opened:
+        return
+    base = setting.base_view
+    drawing = opened[box.name]
+    fields = {field: (value, getattr(base, field)) for field, value in box.view.items()}
+    fields["marks"] = (drawing.name, "")
+    if drawing.place != STAGE:
+        fields["drawer"] = (drawing.place, "")
+    address.write_all(fields)

@@ -1,4 +1,5 @@
-"""Films: a stage panel's frames for every snapshot of a run, which the browser plays.
+"""The stage's panels in their seats, and their films: a panel's frames for every snapshot of a run,
+which the browser plays.
 
 A chart stays on the page from run to run: Streamlit is given the same figure again and so leaves it
 alone, and the browser is sent the figure that it is to show. That takes a fraction of the time of a
@@ -6,22 +7,25 @@ new chart.
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import count
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
-from icl_core.contract import knobs, words
+from icl_core.contract import words
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.figures.frames import tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
+from pages.ui.controls.cache import keep_by_size
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import SeatedChart, seat_chart
-from pages.ui.look.sized_cache import keep_by_size
+from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.style import Theme, theme
-from pages.ui.stage import panels, playback
+from pages.ui.stage import live_curves, panels, playback
 
 FILM_BYTES = 128 * 2**20  # of the frames kept for all visitors
 FIGURE_BYTES = 32 * 2**20  # of the whole figures kept for all visitors
@@ -34,31 +38,106 @@ def run_name(run: Run) -> str:
     return f"{run.digest[:16]} {theme().name}"
 
 
-def has_training(setting: Setting, run: Run) -> bool:
-    """Return whether a run has snapshots that the clock can play."""
-    return bool(run.snapshot_steps) and "snapshot" in knobs.knobs_of(setting.experiment.view)
+def steps_of(run: Run, view: Any) -> list[int]:
+    """Return the training steps of the snapshots that the clock can play in a run and a view; none
+    if there are no snapshots."""
+    return run.snapshot_steps if hasattr(view, "snapshot") else []
 
 
 def view_at(view: Any, index: int) -> Any:
     """Return the view of the snapshot `index`; `view` itself if it has no snapshots."""
-    return replace(view, snapshot=index) if "snapshot" in knobs.knobs_of(type(view)) else view
+    return replace(view, snapshot=index) if hasattr(view, "snapshot") else view
 
 
-def send_film(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """Send the browser the frames of a drawing."""
-    _, states = _states(*_film_arguments(setting, drawing, run))
-    playback.send_states(drawing.name, states)
+def seat_panels(
+    setting: Setting, run: Run, drawings: Sequence[Drawing], training_key: str, goes_on: bool
+) -> None:
+    """Draw the stage's panels, and send the browser the frames by which the clock moves them.
+
+    Of the run of `training_key`, if there is one, you see what has been trained so far.
+
+    The frames come after the panels if the last snapshot is shown, which is in the panels already:
+    the page is then seen sooner.
+    """
+    seats = sum(2 if drawing.wide else 1 for drawing in drawings)  # a wide panel takes two
+    rows = 1 if seats <= 3 else 2
+    moved = []  # the panels that the clock moves
+    if not playback.is_unavailable(playback.stage_clock(setting.id)):
+        moved = [drawing for drawing in drawings if not (training_key and drawing.live)]
+    _keep_charts(setting.id, moved)
+    place = st.container(key="films")
+    is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    if not is_last:
+        _send_films(setting, moved, run, place)
+    grid = f"stage-{rows}x{-(-seats // rows)}"
+    is_seen = bool(training_key) and goes_on
+    # A fragment has a container: with the same nesting a chart takes the place of the former one.
+    with nullcontext() if is_seen else st.container():
+        draw = st.fragment(_seats, run_every=live_curves.INTERVAL) if is_seen else _seats
+        draw(setting, drawings, grid, run, training_key)
+    if is_last:
+        _send_films(setting, moved, run, place)
 
 
-def seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+@say_if_memory_ends
+def _seats(
+    setting: Setting, drawings: Sequence[Drawing], grid: str, run: Run, training_key: str
+) -> None:
+    """Draw the panels in their seats: of the run in training, if there is one, what it has so far,
+    else of `run`."""
+    with st.container(key=grid):
+        for drawing in drawings:
+            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
+            with (
+                st.container(key=seat),
+                st.container(),
+                panels.report_faults(drawing.name),
+            ):
+                latest = None
+                if training_key:
+                    latest = live_curves.latest_panel(setting, drawing, training_key)
+                if latest is None:
+                    _seat_panel(setting, drawing, run)
+                else:
+                    _seat_live(setting, drawing, latest)
+
+
+def _seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    """Draw a panel for the browser to move; where it cannot, at the view's snapshot."""
+    if playback.is_unavailable(playback.stage_clock(setting.id)):
+        return seat_chart(panels.cached_panel(setting, drawing, run), drawing.name)
+    _seat_film(setting, drawing, run)
+
+
+def _seat_live(setting: Setting, drawing: Drawing, panel: Panel) -> None:
+    """Draw a panel of a run that is still training."""
+    _release_seat(setting.id, drawing)
+    seat_chart(panel, drawing.name, live=True)
+
+
+def _send_films(
+    setting: Setting, drawings: Sequence[Drawing], run: Run, place: DeltaGenerator
+) -> None:
+    if not steps_of(run, setting.view):
+        return
+    with place:
+        for drawing in drawings:
+            if drawing.moving:
+                # what cannot be drawn at all is said in the panel's seat, too
+                with panels.report_faults(f"film of {drawing.name}"):
+                    _, states = _states(*_film_arguments(setting, drawing, run))
+                    playback.send_states(drawing.name, states)
+
+
+def _seat_film(setting: Setting, drawing: Drawing, run: Run) -> None:
     """Draw a panel in its seat, for the browser to move; see the module for why its chart stays."""
     film = _film_arguments(setting, drawing, run)
     panel = _titled_panel(setting.view, *film)
     if panel.figure is None:
-        release_seat(setting, drawing)
+        _release_seat(setting.id, drawing)
         return seat_chart(panel, drawing.name)
     name = film[0]
-    key = _seat_key(setting, drawing)
+    key = _seat_key(setting.id, drawing)
     chart = _charts().get(key) or _new_chart(key, panel, name)
     chart.moved |= chart.name != name
     seat_chart(panel, drawing.name, held=chart)
@@ -89,21 +168,21 @@ def _new_chart(key: str, panel: Panel, name: str) -> SeatedChart:
     return _charts().setdefault(key, SeatedChart(sent, panel.caption, name))
 
 
-def keep_charts(setting: Setting, drawings: Sequence[Drawing]) -> None:
+def _keep_charts(experiment_id: str, drawings: Sequence[Drawing]) -> None:
     """Forget the charts of all drawings but these: the others are not on the stage, or show a run
     that is still training."""
-    keys = {_seat_key(setting, drawing) for drawing in drawings}
+    keys = {_seat_key(experiment_id, drawing) for drawing in drawings}
     for key in set(_charts()) - keys:
         del _charts()[key]
 
 
-def release_seat(setting: Setting, drawing: Drawing) -> None:
+def _release_seat(experiment_id: str, drawing: Drawing) -> None:
     """Forget a drawing's chart, as something else stands in its seat."""
-    _charts().pop(_seat_key(setting, drawing), None)
+    _charts().pop(_seat_key(experiment_id, drawing), None)
 
 
-def _seat_key(setting: Setting, drawing: Drawing) -> str:
-    return f"{setting.id} {drawing.name} {theme().name} {words.stamp()}"
+def _seat_key(experiment_id: str, drawing: Drawing) -> str:
+    return f"{experiment_id} {drawing.name} {theme().name} {words.stamp()}"
 
 
 def _charts() -> dict[str, SeatedChart]:
@@ -116,9 +195,9 @@ def _film_arguments(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     moves = drawing.moving and not drawing.is_still(run, setting.view)
     # what does not move may say so where the clock is not at the end
     view = setting.view if drawing.moving and not moves else view_at(setting.view, 0)
-    view = panels.relevant_view(setting.experiment, drawing, view)
-    moving = moves and has_training(setting, run)
-    return panels.drawing_key(setting, drawing, run, view), run, drawing, view, theme(), moving
+    moving = moves and bool(steps_of(run, setting.view))
+    view = panels.relevant_view(setting, drawing, view)
+    return panels.drawing_key(setting.id, drawing, run, view), run, drawing, view, theme(), moving
 
 
 @st.cache_resource(max_entries=200, show_spinner=False)

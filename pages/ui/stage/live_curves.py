@@ -8,7 +8,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel, Run
 from icl_core.jobs import queue
-from pages.ui.controls import live_model
+from pages.ui.controls import training
 from pages.ui.link.address import Setting
 from pages.ui.look.memory_fault import say_if_memory_ends
 from pages.ui.look.style import Theme, theme
@@ -48,7 +48,7 @@ def _show_curves(
     drawing: Drawing,
     key: str,
 ) -> None:
-    with panels.report_faults(setting, drawing.name):
+    with panels.report_faults(drawing.name):
         panel = latest_panel(setting, drawing, key)
         if panel is None:
             return show_former()
@@ -63,11 +63,11 @@ def latest_panel(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
 
 def _model(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
     """Return the panel of the model as it is now; None if there is nothing to draw yet."""
-    run = live_model.latest(key)
+    run = training.latest_model(key)
     if run is None or not drawing.applies(run.config):
         return None
-    view = panels.relevant_view(setting.experiment, drawing, setting.view)
-    name = panels.drawing_key(setting, drawing, run, view)
+    view = panels.relevant_view(setting, drawing, setting.view)
+    name = panels.drawing_key(setting.id, drawing, run, view)
     try:
         return _model_panel(name, run, drawing, view, theme())
     except CannotDraw:

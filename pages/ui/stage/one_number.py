@@ -1,11 +1,11 @@
-"""One number of the stage: the cell of a map that the address names, how its number is made, and
-the ways to another cell."""
+"""One number of the stage: the cell of a map that the address names and how it is written there,
+how its number is made, and the ways to another cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
@@ -16,20 +16,83 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.figures import frames
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.link.cell_address import (
-    MAX_KEPT,
-    Cell,
-    Maps,
-    read_cell,
-    read_cells,
-    read_index,
-    write_cell,
-    write_cells,
-)
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
-from pages.ui.stage import panels
+
+MAX_KEPT = 3  # cells that the visitor can keep beside the chosen one
+_INDEX_DIGITS = 5
+
+
+class Cell(NamedTuple):
+    """A cell of a drawing: its drawing's name; the indices, from 0, of its map, row and column."""
+
+    name: str
+    map: int
+    row: int
+    column: int
+
+
+Maps = dict[str, Sequence[Map]]  # by the drawing's name
+
+
+def read_cell(text: str, all_maps: Maps) -> Cell:
+    """Return the cell that `text` names: "drawing:row:column" or, if the drawing has several maps,
+    "drawing:map:row:column", all counted from 1.
+
+    Raises `ValueError` with what the text must be.
+    """
+    name, *numbers = text.split(":")
+    if not all_maps:
+        raise ValueError("left out here, where no map explains its cells")
+    if name not in all_maps or len(numbers) != (3 if len(all_maps[name]) > 1 else 2):
+        first, maps = next(iter(all_maps.items()))
+        names = ", ".join(_map_names(name, maps) for name, maps in all_maps.items())
+        raise ValueError(
+            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map one "
+            f"of {names}"
+        )
+    indices = [read_index(number) for number in numbers]
+    map_index = indices[0] if len(indices) == 3 else 0
+    row, column = indices[-2:]
+    if not 0 <= map_index < len(all_maps[name]):
+        raise ValueError(f"a map from 1 to {len(all_maps[name])} of {name}")
+    rows, columns = all_maps[name][map_index].matrix.shape
+    if not (0 <= row < rows and 0 <= column < columns):
+        raise ValueError(f"a row from 1 to {rows} and a column from 1 to {columns} of {name}")
+    return Cell(name, map_index, row, column)
+
+
+def read_index(text: str) -> int:
+    """Return the index from 0 that a number from 1 names; -1 if the text is no such number."""
+    is_number = text.isascii() and text.isdecimal() and len(text) <= _INDEX_DIGITS
+    return int(text) - 1 if is_number else -1
+
+
+def _map_names(name: str, maps: Sequence[Map]) -> str:
+    return name if len(maps) == 1 else f"{name}:1 to {name}:{len(maps)}"
+
+
+def write_cell(cell: Cell, maps: Sequence[Map]) -> str:
+    """Return a cell as the address writes it; `maps` are its drawing's."""
+    map_number = [str(cell.map + 1)] if len(maps) > 1 else []
+    return ":".join([cell.name, *map_number, str(cell.row + 1), str(cell.column + 1)])
+
+
+def read_cells(text: str, all_maps: Maps) -> list[Cell]:
+    """Return the cells that `text` names, separated by commas, each once.
+
+    Raises `ValueError` with what the text must be.
+    """
+    cells = list(dict.fromkeys(read_cell(part, all_maps) for part in text.split(",")))
+    if len(cells) > MAX_KEPT:
+        raise ValueError(f"at most {MAX_KEPT} cells")
+    return cells
+
+
+def write_cells(cells: Sequence[Cell], all_maps: Maps) -> str:
+    """Return cells as the address writes them."""
+    return ",".join(write_cell(cell, all_maps[cell.name]) for cell in cells)
 
 
 def _read(name: str) -> str:
@@ -49,35 +112,29 @@ _TOTALS = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 T = TypeVar("T")
 
 
-def explained_drawings(setting: Setting, run: Run) -> list[Drawing]:
-    """Return the drawings on the stage whose cells can be explained."""
-    return [
-        drawing
-        for drawing in panels.stage_drawings(setting, run)
-        if drawing.explanations is not None
-    ]
+def requested_cell(setting: Setting, run: Run, explained: Sequence[Drawing]) -> Cell | None:
+    """Return the cell of the `explained` drawings that the address names; warn if there is no such
+    cell."""
+    if not st.query_params.get("cell"):
+        return None
+    return _read_field("cell", read_cell, _all_maps(setting, run, explained))
 
 
-def requested_cell(setting: Setting, run: Run) -> Cell | None:
-    """Return the cell that the address names; warn if there is no such cell."""
-    return _read_field("cell", read_cell, setting, run)
-
-
-def _read_field(field: str, read: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
+def _read_field(field: str, read: Callable[[str, Maps], T], all_maps: Maps) -> T | None:
     """Return what `read` makes of the address's field; None, with a warning, if it raises."""
     text = st.query_params.get(field, "")
     try:
-        return read(text, _all_maps(setting, run)) if text else None
+        return read(text, all_maps) if text else None
     except ValueError as problem:
         st.warning(escape_markdown(f"{field} must be {problem}, got {text!r:.80}."))
     return None
 
 
-def _all_maps(setting: Setting, run: Run) -> Maps:
-    """Return the maps of all explained drawings; one that cannot be drawn says so in its seat."""
+def _all_maps(setting: Setting, run: Run, explained: Sequence[Drawing]) -> Maps:
+    """Return the maps of all `explained` drawings; one that cannot be drawn says so in its seat."""
     view_items = tuple(knobs.values(setting.view).items())
     all_maps = {}
-    for drawing in explained_drawings(setting, run):
+    for drawing in explained:
         with suppress(CannotDraw, BadSetting):
             maps = _maps(
                 run.digest, setting.id, drawing.name, view_items, run, drawing, setting.view
@@ -94,19 +151,20 @@ def _maps(
     return _drawing.explained(_run, _view)
 
 
-def link_maps(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
+def link_maps(
+    setting: Setting, run: Run, explained: Sequence[Drawing], pinned: Cell | None
+) -> None:
     """Have the browser outline the same row and column in every map, and report clicks on cells:
-    of those that are explained, and of those where a click sets a field of the view.
+    of the `explained` drawings, and of those where a click sets a field of the view.
 
-    The outline rests on `cell` if its number is `shown` on the page.
+    The outline rests on the cell `pinned`.
     """
     key = f"links of {setting.id}"
     choosing = {drawing.name: drawing for drawing in setting.experiment.drawings if drawing.clicked}
-    explained = [drawing.name for drawing in explained_drawings(setting, run)]
     data = {
-        "cells": [*explained, *choosing],
+        "cells": [*(drawing.name for drawing in explained), *choosing],
         "choosing": list(choosing),
-        "pinned": cell._asdict() if cell and shown else None,
+        "pinned": pinned._asdict() if pinned else None,
     }
     _LINKS(key=key, data=data, on_cell_change=lambda: _clicked(key, setting, run, choosing))
 
@@ -143,12 +201,12 @@ def _go(cell: str) -> None:
     pending_address.change({"cell": cell, "drawer": "Numbers"})
 
 
-def show(setting: Setting, run: Run, cell: Cell | None) -> None:
+def show(setting: Setting, run: Run, explained: Sequence[Drawing], cell: Cell | None) -> None:
     """Draw the fields that choose a cell, how its number is made, and the cells kept beside it.
 
     Without a `cell` the largest number of the first map is shown.
     """
-    all_maps = _all_maps(setting, run)
+    all_maps = _all_maps(setting, run, explained)
     if not all_maps:
         return
     if cell is None:
@@ -159,10 +217,10 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
         left, right = st.columns([1, 3])
         with left:
             st.caption("Click on a cell of a map, or choose one here.")
-            _cell_fields(setting, all_maps, cell)
+            _cell_fields(setting.id, all_maps, cell)
         with right:
             _explain(all_maps, cell)
-        kept = _read_field("kept", read_cells, setting, run) or []
+        kept = _read_field("kept", read_cells, all_maps) or []
         is_blank = cell_map.is_blank(cell.row, cell.column)
         if cell not in kept and len(kept) < MAX_KEPT and not is_blank:
             left.button(
@@ -181,13 +239,13 @@ def _keep(cells: Sequence[Cell], all_maps: Maps) -> None:
     address.write("kept", write_cells(cells, all_maps), "")
 
 
-def _cell_fields(setting: Setting, all_maps: Maps, cell: Cell) -> None:
+def _cell_fields(experiment_id: str, all_maps: Maps, cell: Cell) -> None:
     """Draw the fields for map, row and column: the keyboard's way to a cell."""
     titles = {}
     for name, maps in all_maps.items():
         for index, one_map in enumerate(maps):
             titles[name, index] = one_map.title
-    keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
+    keys = [f"{experiment_id}:cell {part}" for part in ("map", "row", "column")]
     cell_map = all_maps[cell.name][cell.map]
     map_id = cell.name, cell.map
     for key, value in zip(keys, (map_id, cell.row + 1, cell.column + 1), strict=True):

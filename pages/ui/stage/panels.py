@@ -1,7 +1,7 @@
 """A panel: its title, figure, caption and data, and the part of the view that it depends on."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,14 +11,15 @@ import streamlit as st
 from icl_core import figures
 from icl_core.contract import knobs, words
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
-from icl_core.contract.knobs import BadSetting
-from icl_core.contract.seeds import FIELD, can_choose
+from icl_core.contract.knobs import BadSetting, Knob
+from icl_core.contract.seeds import FIELD
 from icl_core.contract.settings_io import file_stem
 from icl_core.figures import panel_tables
 from icl_core.figures.heatmaps import every_cell
 from icl_core.jobs import faults
+from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.look import room
+from pages.ui.look import chart
 from pages.ui.look.chart import show_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import Theme, theme
@@ -29,20 +30,19 @@ TABLE_HEIGHT = 250  # pixels of a longer one, in which it scrolls
 MOST_TABLES = 4  # that are drawn of one panel; files hold all
 
 
-def stage_drawings(setting: Setting, run: Run) -> list[Drawing]:
+def stage_drawings(experiment: Experiment, run: Run) -> list[Drawing]:
     """Return the drawings that stand on the stage for a run."""
     return [
         drawing
-        for drawing in setting.experiment.drawings
+        for drawing in experiment.drawings
         if drawing.place == STAGE and drawing.applies(run.config)
     ]
 
 
-def shows_one_seed(setting: Setting, run: Run) -> bool:
-    """Return whether a drawing on the stage shows one seed, which the visitor may choose."""
-    return can_choose(setting.experiment.view) and any(
-        FIELD in drawing.knobs for drawing in stage_drawings(setting, run)
-    )
+def shows_one_seed(view_knobs: Mapping[str, Knob], drawings: Sequence[Drawing]) -> bool:
+    """Return whether one of the stage's `drawings` shows one seed, which the visitor may choose."""
+    can_choose = FIELD in view_knobs and bool(view_knobs[FIELD].at_most)
+    return can_choose and any(FIELD in drawing.knobs for drawing in drawings)
 
 
 def drawers_of(experiment: Experiment, field: str) -> set[str]:
@@ -56,30 +56,28 @@ def drawers_of(experiment: Experiment, field: str) -> set[str]:
     return drawers if len(drawers) == 1 or (drawers and is_text) else {STAGE}
 
 
-def relevant_view(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
-    """Return the view with every field on which `drawing` does not depend at its default, so that
-    these fields do not make it be drawn again."""
-    all_fields = {field for other in experiment.drawings for field in other.knobs}
+def relevant_view(setting: Setting, drawing: Drawing, view: Any) -> Any:
+    """Return a view of the setting's experiment with every field on which `drawing` does not depend
+    at its default, so that these fields do not make it be drawn again."""
+    all_fields = {field for other in setting.experiment.drawings for field in other.knobs}
     irrelevant = all_fields - set(drawing.knobs)
     if not drawing.moving:
         irrelevant |= {"snapshot"}
     defaults = {
-        field: knob.default
-        for field, knob in knobs.knobs_of(type(view)).items()
-        if field in irrelevant
+        field: knob.default for field, knob in setting.view_knobs.items() if field in irrelevant
     }
     with suppress(BadSetting):  # a view may refuse the combination
         return replace(view, **defaults)
     return view
 
 
-def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
-    """Return the cache key of a drawing of a run.
+def drawing_key(experiment_id: str, drawing: Drawing, run: Run, view: Any) -> str:
+    """Return the cache key of a drawing of a run of an experiment.
 
     It is a text, which Streamlit's caches compare faster than the run and the view themselves.
     """
     seen_in = f"{theme()} {words.stamp()}"
-    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {seen_in}"
+    return f"{run.digest} {experiment_id} {drawing.name} {knobs.values(view)} {seen_in}"
 
 
 # Not st.cache_data, which pickles every figure in and out. A cached panel must not be changed.
@@ -90,8 +88,8 @@ def _cached_panel(name: str, _run: Run, _drawing: Drawing, _view: Any, _theme: T
 
 def cached_panel(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """Return the panel of a drawing in the visitor's theme; all visitors share the cache."""
-    view = relevant_view(setting.experiment, drawing, setting.view)
-    return _cached_panel(drawing_key(setting, drawing, run, view), run, drawing, view, theme())
+    view = relevant_view(setting, drawing, setting.view)
+    return _cached_panel(drawing_key(setting.id, drawing, run, view), run, drawing, view, theme())
 
 
 def draw(run: Run, drawing: Drawing, view: Any, theme: Theme) -> Panel:
@@ -108,7 +106,7 @@ def style_panel(panel: Panel, theme: Theme) -> Panel:
 
 
 @contextmanager
-def report_faults(setting: Setting, part: str) -> Iterator[None]:
+def report_faults(part: str) -> Iterator[None]:
     """Show an exception of one part of the page in its place, and go on with the rest.
 
     `CannotDraw` and `BadSetting` are advice to the visitor; any other exception is a fault of the
@@ -119,7 +117,7 @@ def report_faults(setting: Setting, part: str) -> Iterator[None]:
     except (CannotDraw, BadSetting) as problem:
         st.warning(escape_markdown(problem))
     except Exception as fault:
-        logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, part)
+        logging.getLogger(__name__).exception("%s: %s was not drawn", address.shown_id(), part)
         with st.container(key=f"fault-{part}"):
             if faults.fault_kind(fault) == faults.MEMORY:
                 st.error(escape_markdown(faults.server_memory_message(fault)))
@@ -172,7 +170,7 @@ def show(
     if live:
         st.html("<i data-live></i>")
     if panel.figure is not None:
-        room.in_panel(key.replace(" ", "-"), panel.figure)
+        chart.make_room_in_panel(key.replace(" ", "-"), panel.figure)
         show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
         if _has_sentences(panel.table):  # these must wrap

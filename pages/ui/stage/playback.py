@@ -93,6 +93,11 @@ def show_clock(
     )
 
 
+def stage_clock(experiment_id: str) -> str:
+    """Return the key of the clock of an experiment's stage."""
+    return f"clock of {experiment_id}"
+
+
 def resting_step(key: str) -> int | None:
     """Return the training step at which the clock has come to rest.
 

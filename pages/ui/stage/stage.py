@@ -1,41 +1,48 @@
 """The stage: the headline, the clock and the panels that it moves; and the drawers, which show the
-snapshot where the clock rests."""
+snapshot where the clock rests.
+
+The browser saves its charts as pictures, PNG and SVG with their title, the setting and a file name
+(browser/pictures.js), and shows them full screen (browser/full_screen.js).
+"""
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
-from icl_core.contract import knobs
-from icl_core.contract.experiment import Drawing, Panel, Run
+from icl_core.contract.experiment import Run
 from icl_core.contract.seeds import FIELD
+from icl_core.contract.settings_io import file_stem, setting_line
 from icl_core.contract.story import Beat
+from icl_core.contract.visitor import TextInput
 from icl_core.evidence.measurements import Summary
+from icl_core.figures import frames
 from icl_core.jobs.queue import JobState
 from pages.ui.controls import training, widgets
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.look.chart import seat_chart
+from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.stage import (
-    drawers,
-    films,
-    live_curves,
-    model_diagram,
-    one_number,
-    panels,
-    pictures,
-    playback,
-    typed_text,
-)
+from pages.ui.stage import drawers, films, one_number, panels, playback
 from pages.ui.stage.playback import ClockOptions
-from pages.ui.story import beats, highlight, prediction, replaced
+from pages.ui.story import places, script
+from pages.ui.story.places import Place
 
+_BROWSER = Path(__file__).parents[1] / "browser"
+_PICTURES_JS = "".join(
+    (_BROWSER / name).read_text(encoding="utf-8") for name in ("full_screen.js", "pictures.js")
+)
+_PICTURES = st.components.v2.component(
+    "icl_pictures",
+    html="<span hidden></span>",
+    js=frames.browser_file("plotly_parts.js") + _PICTURES_JS,
+)
 SEEDS_WIDTH = 96  # pixels of the choice of a seed
 
 
@@ -49,98 +56,102 @@ def show(
     `pending` is given if `run` is not the run of the setting, but the nearest one; the setting's
     own may be in training, and its first curves are then drawn.
     """
-    view_fields = knobs.knobs_of(setting.experiment.view)
-    setting = replace(setting, view=address.refresh_view(setting, view_fields))
-    playable: list[Beat] = []
-    with panels.report_faults(setting, "story"):
-        playable = beats.playable_beats(setting, run, pending is not None)
-    beat = beats.current(setting, run, playable)
-    if prediction.open_question(run, beat) is not None:
+    setting = address.with_current_view(setting)
+    beats: list[Beat] = []
+    with panels.report_faults("story"):
+        beats = places.playable_beats(setting, run, pending is not None)
+    place = places.read(setting, run, beats)
+    if place.question is not None:
         # the stage would tell what comes of a replacement that the question asks about
-        setting = replaced.without_replacements(setting)
-    index = snapshot_index(setting, run, playable)
+        setting = replace(setting, view=replace(setting.view, **setting.trained_fields))
+    drawings = panels.stage_drawings(setting.experiment, run)
+    shows_one_seed = panels.shows_one_seed(setting.view_knobs, drawings)
+    steps = films.steps_of(run, setting.view)
+    index = _snapshot_index(run, setting.view, steps, place.snapshot)
     job = training.pending_job(pending)
     training_key = pending.key if pending and training.is_active(job) else ""
-    _head(setting, run, index, pending, job, beat)
+    _head(setting, run, place, shows_one_seed, steps, index, pending, job)
     setting = replace(setting, view=films.view_at(setting.view, index))
-    with panels.report_faults(setting, "story"):
-        beats.show(setting, run, playable)
+    with panels.report_faults("story"):
+        script.show(setting, run, place)
     with st.container(key="faded" if pending else "current"):
+        explained = [drawing for drawing in drawings if drawing.explanations is not None]
         cell = None
-        with panels.report_faults(setting, "cell"):
-            cell = one_number.requested_cell(setting, run)
-        _panels(setting, run, training_key or training.kept_key(job), bool(training_key))
-        drawers.show(setting, run, summaries, cell, training_key)
-        numbers_open = drawers.requested_drawer() == drawers.NUMBERS
-        one_number.link_maps(setting, run, cell, numbers_open)
-        pictures.offer(setting, run)
+        with panels.report_faults("cell"):
+            cell = one_number.requested_cell(setting, run, explained)
+        kept_key = training_key or training.kept_key(job)
+        films.seat_panels(setting, run, drawings, kept_key, goes_on=bool(training_key))
+        drawers.show(setting, run, summaries, place.hidden, cell, training_key)
+        is_cell_shown = drawers.requested_drawer() == drawers.NUMBERS
+        one_number.link_maps(setting, run, explained, cell if is_cell_shown else None)
+        _offer_pictures(setting, run, steps)
 
 
 def _head(
     setting: Setting,
     run: Run,
+    place: Place,
+    shows_one_seed: bool,
+    steps: Sequence[int],
     index: int,
     pending: Pending | None,
     job: JobState | None,
-    beat: Beat | None,
 ) -> None:
     """Draw the headline or, for a setting without a run, its sentence; and the clock or, while the
     setting is in training, its progress."""
     active_job = job if training.is_active(job) else None
-    has_question = beat is not None and prediction.open_question(run, beat) is not None
-    with st.container(key="head", gap=None), panels.report_faults(setting, "headline"):
+    beat = place.beat
+    has_question = place.question is not None
+    with st.container(key="head", gap=None), panels.report_faults("headline"):
         with st.container(key="said"):
             if pending is not None:
-                training.show_pending(setting, pending, job)
+                training.show_pending(pending, job)
         options = ClockOptions(
             headline=pending is None,
             still=active_job is not None,
             projector="projector" in st.query_params,
             beat="" if beat is None or has_question else beat.name,
-            marks=highlight.marks(setting, run, beat),
+            marks=place.marks,
             # a question about the diagram is asked with the diagram in sight
-            reveal=has_question and beat is not None and beat.drawer == model_diagram.MODEL,
+            reveal=has_question and beat is not None and beat.drawer == drawers.MODEL,
         )
-        if active_job is None and has_seeds(setting, run):
-            with st.container(horizontal=True, vertical_alignment="bottom", key="clock row"):
-                _clock(setting, run, index, options)
+        has_seeds = active_job is None and shows_one_seed and widgets.can_move(setting, FIELD, run)
+        row = nullcontext()
+        if has_seeds:
+            row = st.container(horizontal=True, vertical_alignment="bottom", key="clock row")
+        with row:
+            _clock(setting, run, steps, index, options)
+            if has_seeds:
                 with st.container(width=SEEDS_WIDTH, key="seeds"):
                     widgets.draw_seed(setting, setting.view.seed_shown, run)
-        else:
-            _clock(setting, run, index, options)
-        typed_text.show(setting, run)
+        if setting.experiment.typed is not None:
+            _typed_text(setting, setting.experiment.typed, run)
         with st.container(key="line"):
             if pending is not None and active_job is not None:
                 training.show_progress(pending)
 
 
-def has_seeds(setting: Setting, run: Run) -> bool:
-    """Return whether the visitor may choose whose model the stage shows: the run holds several
-    seeds, and a drawing on the stage shows one of them."""
-    return panels.shows_one_seed(setting, run) and widgets.can_move(setting, FIELD, run)
-
-
-def snapshot_index(setting: Setting, run: Run, playable: Sequence[Beat] = ()) -> int:
+def _snapshot_index(run: Run, view: Any, steps: Sequence[int], beat_snapshot: int | None) -> int:
     """Return the index of the snapshot that the address asks for: the last one not beyond its step,
     else the beat's, else the view's."""
-    if not films.has_training(setting, run):
+    if not steps:
         return 0
     step = st.query_params.get("step", "")
     if step.isdecimal() and len(step) < address.STEP_DIGITS:
-        return max(0, bisect_right(run.snapshot_steps, int(step)) - 1)
-    beat = beats.current(setting, run, playable)
-    index = prediction.beat_snapshot(run, playable, beat)
-    return run.snapshot_at(setting.view) if index is None else index
+        return max(0, bisect_right(steps, int(step)) - 1)
+    return run.snapshot_at(view) if beat_snapshot is None else beat_snapshot
 
 
-def _clock(setting: Setting, run: Run, index: int, options: ClockOptions) -> None:
-    steps = run.snapshot_steps if films.has_training(setting, run) else [0]
+def _clock(
+    setting: Setting, run: Run, steps: Sequence[int], index: int, options: ClockOptions
+) -> None:
+    steps = steps or [0]
     headlines = [
         setting.experiment.headline(run, films.view_at(setting.view, snapshot))
         for snapshot in range(len(steps))
     ]
     playback.show_clock(
-        _clock_key(setting),
+        playback.stage_clock(setting.id),
         films.run_name(run),
         steps,
         headlines,
@@ -151,15 +162,11 @@ def _clock(setting: Setting, run: Run, index: int, options: ClockOptions) -> Non
     )
 
 
-def _clock_key(setting: Setting) -> str:
-    return f"clock of {setting.id}"
-
-
 def _on_rest(setting: Setting, steps: Sequence[int]) -> None:
     """Write the step at which the clock has come to rest into the address."""
     if not address.is_shown(setting.id):
         return  # the clock of an experiment that the visitor has left; see widget_events
-    step = playback.resting_step(_clock_key(setting))
+    step = playback.resting_step(playback.stage_clock(setting.id))
     if step is None:
         return
     base = setting.base_view
@@ -171,79 +178,43 @@ def _on_rest(setting: Setting, steps: Sequence[int]) -> None:
     address.write_all(fields)
 
 
-def _panels(setting: Setting, run: Run, training_key: str, goes_on: bool) -> None:
-    """Draw the stage's panels, and send the browser the frames by which the clock moves them.
-
-    Of the run of `training_key`, if there is one, you see what has been trained so far.
-
-    The frames come after the panels if the last snapshot is shown, which is in the panels already:
-    the page is then seen sooner.
-    """
-    drawings = panels.stage_drawings(setting, run)
-    seats = sum(2 if drawing.wide else 1 for drawing in drawings)  # a wide panel takes two
-    rows = 1 if seats <= 3 else 2
-    moved = []  # the panels that the clock moves
-    if not playback.is_unavailable(_clock_key(setting)):
-        moved = [drawing for drawing in drawings if not (training_key and drawing.live)]
-    films.keep_charts(setting, moved)
-    place = st.container(key="films")
-    is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
-    if not is_last:
-        _send_films(setting, moved, run, place)
-    grid = f"stage-{rows}x{-(-seats // rows)}"
-    is_seen = bool(training_key) and goes_on
-    # A fragment has a container: with the same nesting a chart takes the place of the former one.
-    with nullcontext() if is_seen else st.container():
-        draw = st.fragment(_seats, run_every=live_curves.INTERVAL) if is_seen else _seats
-        draw(setting, drawings, grid, run, training_key)
-    if is_last:
-        _send_films(setting, moved, run, place)
+def _typed_text(setting: Setting, typed: TextInput, run: Run) -> None:
+    """Draw the field for a text of the visitor's own, with the text that the stage shows; one that
+    is emptied goes back to the example."""
+    example = typed.example(run, setting.view)
+    text = getattr(setting.view, typed.field) or example
+    # A field of its own for each example: one that shows another example by now would report the
+    # former one as typed (see widget_events).
+    key = f"{setting.id}:typed {typed.field} {example}"
+    set_widget(key, text)
+    with st.container(key="typed"):
+        st.text_input(
+            typed.label,
+            text,
+            max_chars=setting.view_knobs[typed.field].max_length,
+            help=typed.help or None,
+            disabled=typed.field in setting.fixed,
+            **widget_arguments(key, _text_changed, setting, typed, key, example),
+        )
 
 
-@say_if_memory_ends
-def _seats(
-    setting: Setting, drawings: Sequence[Drawing], grid: str, run: Run, training_key: str
-) -> None:
-    """Draw the panels in their seats: of the run in training, if there is one, what it has so far,
-    else of `run`."""
-    with st.container(key=grid):
-        for drawing in drawings:
-            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
-            with (
-                st.container(key=seat),
-                st.container(),
-                panels.report_faults(setting, drawing.name),
-            ):
-                latest = None
-                if training_key:
-                    latest = live_curves.latest_panel(setting, drawing, training_key)
-                if latest is None:
-                    _seat_panel(setting, drawing, run)
-                else:
-                    _seat_live(setting, drawing, latest)
-
-
-def _seat_panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """Draw a panel for the browser to move; where it cannot, at the view's snapshot."""
-    if playback.is_unavailable(_clock_key(setting)):
-        return seat_chart(panels.cached_panel(setting, drawing, run), drawing.name)
-    films.seat_panel(setting, drawing, run)
-
-
-def _seat_live(setting: Setting, drawing: Drawing, panel: Panel) -> None:
-    """Draw a panel of a run that is still training."""
-    films.release_seat(setting, drawing)
-    seat_chart(panel, drawing.name, live=True)
-
-
-def _send_films(
-    setting: Setting, drawings: Sequence[Drawing], run: Run, place: DeltaGenerator
-) -> None:
-    if not films.has_training(setting, run):
+def _text_changed(setting: Setting, typed: TextInput, key: str, example: str) -> None:
+    if not address.is_shown(setting.id):  # the visitor has gone to another experiment
         return
-    with place:
-        for drawing in drawings:
-            if drawing.moving:
-                # what cannot be drawn at all is said in the panel's seat, too
-                with panels.report_faults(setting, f"film of {drawing.name}"):
-                    films.send_film(setting, drawing, run)
+    text = st.session_state[key]
+    base = getattr(setting.base_view, typed.field)
+    address.write(typed.field, base if text in ("", example) else text, base)
+
+
+def _offer_pictures(setting: Setting, run: Run, steps: Sequence[int]) -> None:
+    """Have the browser save the page's charts with their titles and the setting of `run`."""
+    id = setting.id.replace(".", "-")
+    data = {
+        "id": id,
+        "title": setting.experiment.title,
+        "line": setting_line(run.config, setting.preset.config),
+        "fields": file_stem(id, run.config, setting.preset.config).removeprefix(id).strip("-"),
+        "steps": list(steps),
+        "step": run.step(setting.view) if steps else None,
+    }
+    _PICTURES(key="pictures", data=data)

@@ -9,7 +9,6 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core import registry
-from pages.ui.link.address import Setting
 
 _JS = (Path(__file__).parents[1] / "browser" / "words.js").read_text(encoding="utf-8")
 _WORDS = st.components.v2.component(
@@ -35,9 +34,8 @@ def meanings(paper: str) -> dict[str, str]:
     return dict(sorted(by_symbol.items(), key=lambda row: -len(row[0])))
 
 
-def line(setting: Setting, text: str, more: str = "") -> None:
-    """Draw a sentence with its symbols marked; `more` is trusted HTML after it."""
-    paper = setting.paper
+def line(paper: str, text: str, more: str = "") -> None:
+    """Draw a sentence with a paper's symbols marked; `more` is trusted HTML after it."""
     st.html(f'<p class="says">{marked(text, meanings(paper))} {more}</p>')
 
 

@@ -1,18 +1,24 @@
 """A lesson on its paper's page: title, exercises and aims in the sidebar, the button that leaves
-it."""
+it. And the page of all lessons: each with its aims, its link, a lecturer's notes, and exercises
+with answers."""
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract.experiment import Run
-from icl_core.contract.lesson import Exercise, Lesson, readings
-from pages.ui.link import address, kept_answers, pending_address
+from icl_core.contract.experiment import Paper, Run
+from icl_core.contract.lesson import Exercise, Lesson, Note, readings
+from icl_core.contract.story import Try
+from icl_core.runs import store
+from pages.ui.link import address, answers, pending_address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
+from pages.ui.look.memory_fault import say_if_memory_ends
+from pages.ui.story.tour import sight_query
 
 FORMER_DRAWER = "Exercises"  # of links made before the exercises stood in the sidebar
 NO_NUMBER = "Enter the result as a number: 1,250 or 0.5, for instance."
@@ -157,12 +163,82 @@ def _answer_key(lesson: Lesson, exercise: Exercise) -> str:
 
 def _store_answer(answer_key: str, widget_key: str) -> None:
     """Keep an answer for the visit, and over a reload."""
-    kept_answers.store(answer_key, st.session_state[widget_key].strip())
+    answers.store(answer_key, st.session_state[widget_key].strip())
 
 
 def _clear(lesson: Lesson) -> None:
     """Forget all answers in the lesson."""
-    kept_answers.clear()
+    answers.clear()
     for exercise in lesson.exercises:
         for key in (_answer_key(lesson, exercise), f"check {lesson.name} {exercise.name}"):
             st.session_state.pop(key, None)
+
+
+@say_if_memory_ends
+def show_all() -> None:
+    """Draw the page of lessons."""
+    menu.frame("Lessons")
+    st.title("Lessons, ready to teach", anchor=False)
+    st.markdown(
+        "A lesson is a page of the app with less on it: some settings are fixed, a prediction "
+        "comes before its answer, and three exercises are checked as they are answered. Give "
+        "students the link. The notes give all answers. Students can open this page, too: the "
+        "exercises are there to learn from, not to be marked."
+    )
+    for paper, lesson in registry.lessons().values():
+        with st.container(border=True, key=f"lesson-{lesson.name}"):
+            _lesson(paper, lesson)
+    same_tab_links.listen()
+
+
+def _lesson(paper: Paper, lesson: Lesson) -> None:
+    st.header(lesson.title, anchor=False)
+    st.markdown(aims_text(lesson))
+    st.caption(
+        f"{escape_markdown(paper.title)} · {lesson.minutes} minutes · {len(lesson.exercises)} "
+        "exercises"
+    )
+    query = {"experiment": lesson.experiment, "lesson": lesson.name}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Open the lesson", key=f"open {lesson.name}", type="primary"):
+            st.switch_page(f"pages/{paper.name}.py", query_params=query)
+        page = (st.context.url or "").split("?")[0].rpartition("/")[0]
+        st.code(f"{page}/{paper.name}?{urlencode(query)}", language=None, wrap_lines=True)
+    with st.expander("Lecturer's notes"):
+        for number, note in enumerate(lesson.notes, 1):
+            _note(paper, lesson, number, note)
+    with st.expander("Exercises, with answers"):
+        for number, exercise in enumerate(lesson.exercises, 1):
+            _exercise_with_answer(paper, lesson, number, exercise)
+
+
+def _note(paper: Paper, lesson: Lesson, number: int, note: Note) -> None:
+    st.markdown(f"**{number}. Ask:** {escape_markdown(note.ask)} ({note.minutes} minutes)")
+    st.markdown(f"**They will say:** {escape_markdown(' '.join(note.they_say))}")
+    st.markdown(f"**Then:** {escape_markdown(note.tell)}")
+    menu.link(paper.name, f"Show: {note.show.say}", _note_query(lesson, note.show))
+
+
+def _note_query(lesson: Lesson, item: Try) -> dict[str, str]:
+    """Return the address of something to show; outside the lesson, which may withhold part of
+    it."""
+    query = {"experiment": lesson.experiment}
+    for name, value in item.fields.items():
+        query[name] = address.value_text(value)
+    return query | sight_query(item)
+
+
+def _exercise_with_answer(paper: Paper, lesson: Lesson, number: int, exercise: Exercise) -> None:
+    """Draw a question; its answer is computed from a run, so only if it is asked for."""
+    st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
+    if st.checkbox(f"Show answer {number}", key=f"answer {lesson.name} {exercise.name}"):
+        run = _run(f"{paper.name}.{lesson.experiment}", lesson.preset)
+        if run is None:
+            st.markdown("It needs a run: `python -m icl_core build` makes it.")
+        else:
+            st.markdown(escape_markdown(exercise.answer(run)))
+
+
+def _run(experiment_id: str, preset: str) -> Run | None:
+    header = store.default().preset(experiment_id, preset)
+    return store.default().load(header) if header else None

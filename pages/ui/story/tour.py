@@ -1,15 +1,17 @@
-"""Tours: the beats of a paper's experiments, or of all papers, in one order, each with its
-address."""
+"""Tours, the beats of a paper's experiments, or of all papers, in one order; and things to try: the
+links from one state of the pages to another."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import streamlit as st
 
 from icl_core import registry
+from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper
-from icl_core.contract.story import Beat
-from pages.ui.link import address, lesson_rules
+from icl_core.contract.story import Beat, Try
+from pages.ui.link import address, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import menu
 
@@ -25,9 +27,51 @@ class Stop(NamedTuple):
     beat: str
 
 
-def stop_of(setting: Setting, beat: Beat) -> Stop:
-    """Return the stop of a beat of the page's experiment."""
-    return Stop(setting.paper, setting.name, beat.name)
+@dataclass(frozen=True)
+class Way:
+    """The way of the tour in the address through an experiment.
+
+    name   the tour's name; empty if there is none, or if it does not stop in the experiment
+    stops  the tour's stops
+    here   the stop of the beat on screen, on the tour or not; None off the script
+    """
+
+    name: str
+    stops: Sequence[Stop]
+    here: Stop | None
+
+    @property
+    def begins(self) -> bool:
+        """Whether the tour begins an experiment here, whose task is then shown."""
+        if self.here is None or self.here not in self.stops:
+            return False
+        index = self.stops.index(self.here)
+        return index == 0 or self.stops[index - 1][:2] != self.here[:2]
+
+    @property
+    def bridge(self) -> str:
+        """The paper's `bridge` where the tour through all papers enters it; empty elsewhere."""
+        if self.name != ALL or self.here is None or self.here not in self.stops:
+            return ""
+        index = self.stops.index(self.here)
+        enters_paper = index > 0 and self.stops[index - 1].paper != self.here.paper
+        return registry.papers()[self.here.paper].bridge if enters_paper else ""
+
+
+def way(experiment_id: str, beat: Beat | None) -> Way:
+    """Return the way of the tour in the address through an experiment, at a beat of it."""
+    paper, _, experiment = experiment_id.partition(".")
+    here = Stop(paper, experiment, beat.name) if beat else None
+    name = st.query_params.get("tour", "")
+    tour = stops(name)
+    if any(stop[:2] == (paper, experiment) for stop in tour):
+        return Way(name, tour, here)
+    return Way("", [], here)
+
+
+def number(tour: Sequence[Stop], stop: Stop) -> str:
+    """Return the number of a stop on a tour, "7 / 13"; empty if it is not on it."""
+    return f"{tour.index(stop) + 1} / {len(tour)}" if stop in tour else ""
 
 
 def stops(name: str) -> list[Stop]:
@@ -50,11 +94,6 @@ def _paper_stops(paper: Paper) -> list[Stop]:
         if story:
             stops += [Stop(paper.name, name, beat.name) for beat in story.beats]
     return stops
-
-
-def place(tour: Sequence[Stop], stop: Stop) -> str:
-    """Return the number of a stop on a tour, "7 / 13"; empty if it is not on it."""
-    return f"{tour.index(stop) + 1} / {len(tour)}" if stop in tour else ""
 
 
 def offer(name: str, primary: bool = False) -> None:
@@ -105,25 +144,6 @@ def beat_query(base: object, beat: Beat) -> dict[str, str]:
     return fields
 
 
-def is_first(name: str, stop: Stop) -> bool:
-    """Return whether a stop of a tour begins an experiment, whose task is then shown."""
-    tour = stops(name) if name else []
-    if stop not in tour:
-        return False
-    index = tour.index(stop)
-    return index == 0 or tour[index - 1][:2] != stop[:2]
-
-
-def bridge(name: str, stop: Stop) -> str:
-    """Return the paper's `bridge` where the tour through all papers enters it; empty elsewhere."""
-    tour = stops(name) if name == ALL else []
-    if stop not in tour:
-        return ""
-    index = tour.index(stop)
-    enters_paper = index > 0 and tour[index - 1].paper != stop.paper
-    return registry.papers()[stop.paper].bridge if enters_paper else ""
-
-
 def title(name: str) -> str:
     """Return the title of a tour."""
     if name == ALL:
@@ -138,10 +158,46 @@ def unknown() -> str:
     return "" if name in names else f"There is no tour {name!r:.80}; there are {', '.join(names)}."
 
 
-def requested_tour(setting: Setting) -> str:
-    """Return the name of the tour in the address; empty if it does not stop in this experiment."""
-    name = st.query_params.get("tour", "")
-    experiment = (setting.paper, setting.name)
-    if name and any(stop[:2] == experiment for stop in stops(name)):
-        return name
-    return ""
+def show_tries(setting: Setting) -> None:
+    """Draw the menu of links to things to try, and of tours."""
+    tries = setting.experiment.story.tries if setting.experiment.story else ()
+    with st.popover("Try", type="tertiary", width="content"):
+        paper = setting.paper
+        items = "".join(
+            f"<li>{same_tab_links.link(paper, item.say, _try_query(setting, item))}</li>"
+            for item in tries
+        )
+        st.html(f'<ul class="tries">{items}</ul>')
+        for name in (paper, ALL):
+            offer(name)
+
+
+def _try_query(setting: Setting, item: Try) -> dict[str, str]:
+    """Return the address of something to try, without the fields that equal the preset's."""
+    first = setting.experiment.presets[0]
+    presets = {preset.name: preset for preset in setting.experiment.presets}
+    preset = presets[item.preset] if item.preset else first
+    base = {
+        **knobs.values(preset.config),
+        **knobs.values(address.base_view(setting.experiment, preset)),
+    }
+    query = address.lasting_query() | {"experiment": setting.name}
+    if preset != first:
+        query["preset"] = preset.name
+    query |= sight_query(item)
+    for field, value in item.fields.items():
+        if value != base[field]:
+            query[field] = address.value_text(value)
+    return query
+
+
+def sight_query(item: Try) -> dict[str, str]:
+    """Return the part of an address that says where to look: the step, the drawer, the panels."""
+    query = {}
+    if item.step is not None:
+        query["step"] = str(item.step)
+    if item.drawer:
+        query["drawer"] = item.drawer
+    if item.marks:
+        query["marks"] = ",".join(item.marks)
+    return query

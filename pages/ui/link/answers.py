@@ -1,4 +1,4 @@
-"""Answers that a visitor gives in a lesson, kept over a reload of the page.
+"""Answers that a visitor gives in a lesson, and that outlive a reload of the page.
 
 The session holds them, and this process a copy for each visitor and lesson, bounded: the visitors
 who have not answered for longest are forgotten first. Outside lessons the session alone holds them.
