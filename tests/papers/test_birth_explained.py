@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from icl_core.papers.birth.induction import placeholders
+from icl_core.papers.birth.shared.accuracy import share
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import initialise
 from icl_core.papers.birth.shared.task import make_task, sample
 

@@ -12,8 +12,15 @@ from icl_core import registry
 from icl_core.papers.birth.shared import proof_model
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.probes import recalls
-from icl_core.papers.birth.shared.proof_data import Drawn, sample
-from icl_core.papers.birth.shared.proof_model import MATRICES, PLACED, READ, STREAM, TOKENS
+from icl_core.papers.birth.shared.proof_model import (
+    MATRICES,
+    PLACED,
+    READ,
+    STREAM,
+    TOKENS,
+    Drawn,
+    sample,
+)
 from icl_core.papers.birth.steps import (
     exact_expectation,
     gradient_steps,

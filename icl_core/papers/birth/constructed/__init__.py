@@ -7,7 +7,7 @@ from icl_core.papers.birth.constructed.run import SEQUENCES, compute, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 from icl_core.papers.birth.constructed.words import WORDS
 from icl_core.papers.birth.shared.diagram import model_diagram
-from icl_core.papers.birth.shared.stage import TYPED
+from icl_core.papers.birth.shared.draw import TYPED
 
 
 def cost(config: Config) -> float:

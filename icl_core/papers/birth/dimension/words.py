@@ -15,7 +15,7 @@ from icl_core.papers.birth.dimension.tuned_rates import (
     over_training,
     tuned,
 )
-from icl_core.papers.birth.shared.captions import EXAMPLE
+from icl_core.papers.birth.shared.words import EXAMPLE
 
 BATCHES = 16  # of the one step, if nothing else is said
 SHARES = (1 / 3, 3 / 4)

@@ -22,10 +22,10 @@ from icl_core.papers.birth.induction.memory_formation import milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import completed, compute, one_layer, opposite
 from icl_core.papers.birth.induction.words import WORDS, headline
-from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.shared.circuit import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
+from icl_core.papers.birth.shared.draw import TYPED
 from icl_core.papers.birth.shared.expected_recall import recalled
-from icl_core.papers.birth.shared.stage import TYPED
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 

@@ -10,9 +10,8 @@ from torch import Tensor
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.induction.beside_construction import align, causal
 from icl_core.papers.birth.induction.load_run import weights_at
-from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.accuracy import hits, share
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.task import Batch, Task

@@ -21,9 +21,9 @@ from icl_core.papers.birth.induction.grafted import (
 from icl_core.papers.birth.induction.load_run import at_step, origin, step_shown
 from icl_core.papers.birth.induction.memory_formation import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import Config, View
-from icl_core.papers.birth.shared.captions import example_of
-from icl_core.papers.birth.shared.head_maps import Heads
+from icl_core.papers.birth.shared.draw import Heads
 from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.words import example_of
 from icl_core.statistics.trend import still_falling
 
 WHOLE = 40  # letters that a list of what is replaced may have

@@ -11,8 +11,14 @@ from icl_core.papers.birth.length.settings import Config, occurrences
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.model import initialise
-from icl_core.papers.birth.shared.proof_data import Drawn, sample, sample_repeated
-from icl_core.papers.birth.shared.proof_model import MATRICES, forward, tables
+from icl_core.papers.birth.shared.proof_model import (
+    MATRICES,
+    Drawn,
+    forward,
+    sample,
+    sample_repeated,
+    tables,
+)
 from icl_core.papers.birth.shared.task import make_task
 from icl_core.training import loop
 

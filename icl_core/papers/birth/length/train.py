@@ -11,12 +11,11 @@ from icl_core.papers.birth.length import single_query
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as simplified_settings
-from icl_core.papers.birth.shared.full import head_scores
+from icl_core.papers.birth.shared.full import head_scores, train
 from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as full_settings
-from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.proof_data import as_batch
+from icl_core.papers.birth.shared.proof_model import as_batch
 from icl_core.papers.birth.shared.task import Batch
 from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
@@ -101,7 +100,7 @@ def _simplified(config: simplified_settings.Config) -> loop.Problem:
 
 def _full(config: full_settings.Config) -> loop.Problem:
     """Return the training of the full transformer, evaluated by MEASURES."""
-    weights, generator = full.begun(config)
+    weights, generator = train.begun(config)
     task = task_of(config)
     batch = held_out(task, WATCHED)
 
@@ -109,7 +108,7 @@ def _full(config: full_settings.Config) -> loop.Problem:
         accuracy = head_scores.evaluate(weights, batch, config.heads)["accuracy"]
         return _measures(accuracy, full_probes.recalls(weights, task, config.heads))
 
-    return full.problem(config, weights, generator, watch)
+    return train.problem(config, weights, generator, watch)
 
 
 def _measures(accuracy: float, recalls: dict[str, float]) -> dict[str, float]:

@@ -10,10 +10,8 @@ from torch import Tensor
 
 from icl_core.papers.birth.shared import gradient as whole
 from icl_core.papers.birth.shared import proof_model
-from icl_core.papers.birth.shared import task as text
 from icl_core.papers.birth.shared.model import Weights, initialise
-from icl_core.papers.birth.shared.proof_data import sample
-from icl_core.papers.birth.shared.proof_model import MATRICES
+from icl_core.papers.birth.shared.proof_model import MATRICES, sample
 from icl_core.papers.birth.shared.task import Counts, Task, make_task, shakespeare
 from icl_core.papers.birth.steps import exact_expectation
 from icl_core.papers.birth.steps.settings import Config
@@ -57,7 +55,7 @@ def on_batches(config: Config) -> Gradient:
     def gradient(name: str, step: int, weights: Weights) -> Tensor:
         generator = _generator(BATCHES * (1 + step) + config.seed)
         if config.setup == "whole":
-            batch = text.sample(task, config.batch, generator)
+            batch = task.sample(task, config.batch, generator)
             return whole.loss_and_gradient(weights, batch, train=(name,))[0][name]
         return proof_model.gradient(
             name, weights, sample(config.N, config.T, config.batch, generator)

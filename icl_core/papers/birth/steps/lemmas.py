@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.proof_data import Drawn
+from icl_core.papers.birth.shared.proof_model import Drawn
 from icl_core.papers.birth.steps.exact_expectation import even
 
 Both = tuple[Tensor, Tensor]  # the formula's matrix, autograd's

@@ -17,8 +17,7 @@ from icl_core.papers.birth.shared.behaviour import average, on_followers, on_pre
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
-from icl_core.papers.birth.shared.proof_data import Drawn, sample
-from icl_core.papers.birth.shared.proof_model import MATRICES
+from icl_core.papers.birth.shared.proof_model import MATRICES, Drawn, sample
 from icl_core.papers.birth.shared.task import Task, make_task
 from icl_core.papers.birth.shared.train import held_out
 from icl_core.papers.birth.steps import lemmas, noise_example

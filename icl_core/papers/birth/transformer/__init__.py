@@ -1,7 +1,7 @@
 """The full transformer, with nothing frozen: which head does what?"""
 
 from icl_core.contract.experiment import FIRST_SEED, MEAN_OF_SEEDS, Drawing, Experiment
-from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.shared.circuit import CIRCUIT
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.diagram import transformer_diagram
 from icl_core.papers.birth.transformer.draw import (

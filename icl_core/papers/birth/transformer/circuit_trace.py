@@ -21,7 +21,7 @@ Linear = Callable[[Stream], Tensor]
 
 
 @torch.no_grad()
-def circuit(weights: Weights, tokens: Int[Tensor, "T"], heads: int) -> Circuit:
+def full_circuit(weights: Weights, tokens: Int[Tensor, "T"], heads: int) -> Circuit:
     """Return the circuit of the model on a sequence, in double precision."""
     W = {name: tensor.double() for name, tensor in weights.items()}
     sources = {CHARACTER: W["W_E"][tokens], POSITION: W["P"][: len(tokens)]}  # (T, d) each

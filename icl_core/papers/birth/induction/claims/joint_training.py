@@ -6,7 +6,7 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.induction import attention_scores
 from icl_core.papers.birth.induction.claims.section_5 import FIGURE_4, over_seeds
 from icl_core.papers.birth.induction.memory_formation import given_back, half_way, other_law
-from icl_core.papers.birth.shared.copying import copied_the_unlikely
+from icl_core.papers.birth.shared.accuracy import copied_the_unlikely
 from icl_core.papers.birth.shared.train import task_of
 
 together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4)

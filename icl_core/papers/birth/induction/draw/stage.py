@@ -12,7 +12,7 @@ from icl_core.papers.birth.induction.grafted import PANELS, heads, reading
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.induction.words import WORDS
-from icl_core.papers.birth.shared import explanations, head_maps, stage
+from icl_core.papers.birth.shared import draw, explanations
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.train import task_of
@@ -20,12 +20,12 @@ from icl_core.papers.birth.shared.train import task_of
 
 def first(run: Run, view: View) -> Panel:
     """Draw layer 1's attention on the sequence."""
-    return head_maps.first(heads(run, view), _replaced(run.config, view, "W_K1"))
+    return draw.first_map(heads(run, view), _replaced(run.config, view, "W_K1"))
 
 
 def second(run: Run, view: View) -> Panel:
     """Draw layer 2's attention on the sequence, and the predicted characters."""
-    return head_maps.second(heads(run, view), _replaced(run.config, view, *NAMES))
+    return draw.second_map(heads(run, view), _replaced(run.config, view, *NAMES))
 
 
 def _replaced(config: Config, view: View, *names: str) -> str:
@@ -49,7 +49,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     finding = WORDS.text("finding", run, view, asked=asked, recall=share, **shape)
     copies = name != "W_K2" or run.config.layers == 2
     more = WORDS.text("before_it_forms", run, view, copies=copies, **shape)
-    panel = stage.memory(name, scores, end, finding, more)
+    panel = draw.memory(name, scores, end, finding, more)
     part = grafted.wanted(run.config, view).get(name)
     if part is None:
         return panel
