@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.papers.birth.induction.draw import circuit as drawn
-from icl_core.papers.birth.induction.draw.stage import reading
+from icl_core.papers.birth.induction.draw import sequence as drawn
+from icl_core.papers.birth.induction.draw.sequence import reading
 from icl_core.papers.birth.shared import circuit
 from icl_core.papers.birth.shared.blocks import STORED, blocks_of, readings, span, spurious
 from icl_core.papers.birth.shared.circuit import Path, contributions, merged, simplified

@@ -10,7 +10,7 @@ from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, Metric
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import EXPERIMENT, claims
 from icl_core.papers.birth.induction.claims import measure
-from icl_core.papers.birth.induction.memory_formation import given_back
+from icl_core.papers.birth.induction.load_run import given_back
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.statistics.over_seeds import mean_and_error
 
