@@ -10,7 +10,7 @@ from icl_core.papers.birth.shared import explanations
 from icl_core.papers.birth.shared.full import model as full
 from icl_core.papers.birth.shared.model import attend, initialise
 from icl_core.papers.birth.shared.task import count_text, make_task
-from icl_core.papers.birth.transformer.draw.explanations import streams
+from icl_core.papers.birth.transformer.draw.heads import streams
 from tests.cells import check, explained, shipped, views
 
 

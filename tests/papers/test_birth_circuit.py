@@ -19,7 +19,7 @@ from icl_core.papers.birth.shared.probes import memory_scores, memory_tokens
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.superposition import WRITTEN, streams
 from icl_core.papers.birth.shared.task import make_task
-from icl_core.papers.birth.transformer.circuit_trace import full_circuit, read_with
+from icl_core.papers.birth.transformer.draw.circuit import full_circuit, read_with
 from tests.cells import shipped
 
 VIEW = registry.experiment("birth.induction").view

@@ -9,7 +9,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.length import single_query, train
+from icl_core.papers.birth.length import train
 from icl_core.papers.birth.length.arrival_times import (
     doubling,
     first_crossing,
@@ -174,7 +174,7 @@ ONCE = Config(repeats="1", K=1, N=8, d=64, batch=64, steps=300, lengths="128")
 
 def test_a_single_query_is_learned_by_all_three_matrices():
     """From a uniform guess to all answers right, with a gradient for each matrix."""
-    problem = single_query.problem(ONCE, "adamw", 8, 0)
+    problem = train.single_query_problem(ONCE, "adamw", 8, 0)
     gradients, measures = problem.gradient(0)
     assert measures["in_context_loss"] == pytest.approx(np.log(8), rel=0.05)
     assert gradients.keys() == problem.parameters.keys() == {"W_O2", "W_K2", "W_K1"}

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
+from icl_core.papers.birth.counting.load_run import in_order, share_of_gain
 from icl_core.statistics.trend import still_falling
 
 OTHERS = "Edelman et al. 2024"

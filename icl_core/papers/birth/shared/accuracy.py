@@ -3,7 +3,7 @@ share that is right over some positions; and what can be predicted in context wi
 by repeating the token, and as well as possible.
 
 The memory laboratory, whose answers may be zero, has rules of its own that say yes or no:
-`laboratory/memory.py` and `laboratory/learned_memory.py`.
+`laboratory/memory.py` and `laboratory/run.py`.
 """
 
 import math

@@ -10,7 +10,7 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, layout, legend
-from icl_core.papers.birth.laboratory import learned_memory
+from icl_core.papers.birth.laboratory.run import half_at, one_step, without_cross_talk
 from icl_core.papers.birth.laboratory.settings import View
 from icl_core.papers.birth.laboratory.words import WORDS
 
@@ -27,7 +27,7 @@ def strengths(run: Run, view: View) -> Panel:
     figure = Figure(layout=layout(figures.SEAT))
     line = Trace(
         x=often,
-        y=np.minimum(step * learned_memory.one_step(often, rate), 2 * top),
+        y=np.minimum(step * one_step(often, rate), 2 * top),
         mode="lines",
         name="step 1",
     )
@@ -38,7 +38,7 @@ def strengths(run: Run, view: View) -> Panel:
     )
     alone = Trace(
         x=often,
-        y=learned_memory.without_cross_talk(often, rate, step),
+        y=without_cross_talk(often, rate, step),
         mode="lines",
         name="no cross-talk",
     )
@@ -93,7 +93,7 @@ def first(run: Run, view: View) -> Panel:
     figure.add_trace(
         dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>")
     )
-    alone = learned_memory.half_at(often, run.config.learning_rate)
+    alone = half_at(often, run.config.learning_rate)
     line = {"color": figures.colour("construction"), "width": 2}
     figure.add_trace(
         Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip")
