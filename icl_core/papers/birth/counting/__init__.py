@@ -38,7 +38,7 @@ ONE = (
     "Along the bottom runs the residual stream. The one layer collects what came before; nothing "
     "tells it which state followed which."
 )
-SHOWN = ("first", "second")  # the drawings of the layers
+LAYERS = ("first", "second")  # the drawings of the layers
 
 
 def model_diagram(config: Any) -> Diagram:
@@ -52,7 +52,7 @@ def model_diagram(config: Any) -> Diagram:
     arrows = []
     stream = "x"  # the box that the stream comes from
     for layer, x in layers:
-        boxes += _layer(layer, x, SHOWN[layer - config.layers - 1 + len(SHOWN)])
+        boxes += _layer(layer, x, LAYERS[layer - config.layers - 1 + len(LAYERS)])
         up = (x - 130, LOW)
         arrows += [
             Arrow(stream, f"K{layer}", (up,)),

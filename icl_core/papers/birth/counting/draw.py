@@ -248,7 +248,7 @@ def _attention_cells(first: bool, run: Run, view: View) -> list[Map]:
     """Return the map of layer 1, or of the last layer."""
     reading = read(run, view)
     parameters = _double(run, view)
-    layer = 1 if first_cells else run.config.layers
+    layer = 1 if first else run.config.layers
     # those that have been written before the layer
     parts = dict(list(streams(parameters, reading).items())[:layer])
     shown = reading.attention[layer - 1].copy()
