@@ -23,7 +23,7 @@ from icl_core.contract.experiment import CannotDraw, Metric, Panel, Run
 from icl_core.contract.figure import is_finite
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.contract.message import printable
-from icl_core.papers.birth.induction import attention_scores, grafted, placeholders
+from icl_core.papers.birth.induction import attention_scores, beside_construction, grafted
 from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.shared import own_matrices, train
 from icl_core.papers.birth.shared.accuracy import hits
@@ -246,7 +246,7 @@ def few_sequences(monkeypatch):
         (induction, "EVALUATED", 32),
         (attention_scores, "SEQUENCES", 16),
         (grafted, "POSITIONS", 512),
-        (placeholders, "POSITIONS", 512),
+        (beside_construction, "POSITIONS", 512),
     ):
         monkeypatch.setattr(module, name, count)
 

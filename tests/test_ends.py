@@ -7,7 +7,7 @@ from icl_core import registry
 from icl_core.jobs import phase_helper, queue, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.induction.train import compute as induction
-from icl_core.papers.birth.shared import train as learning
+from icl_core.papers.birth.shared import train
 from icl_core.papers.birth.shared.settings import Config as Birth
 from icl_core.papers.memformers.methods.settings import Config as Methods
 from icl_core.papers.memformers.methods.train import compute as methods
@@ -132,8 +132,8 @@ SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}
     ],
 )
 def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of, monkeypatch):
-    monkeypatch.setattr(learning, "WATCHED", 64)  # few held-out positions: weights are compared
-    monkeypatch.setattr(learning, "EVALUATED", 256)
+    monkeypatch.setattr(train, "WATCHED", 64)  # few held-out positions: weights are compared
+    monkeypatch.setattr(train, "EVALUATED", 256)
     for name in ("PROMPTS", "WATCHED"):
         monkeypatch.setattr(test_set, name, test_set.BLOCK)
     short = Recorder()

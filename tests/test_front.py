@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.figures.frames import clock_frames
-from icl_core.papers.birth.shared import head_maps
+from icl_core.papers.birth.shared.draw import at_snapshot, first_map, second_map
 from icl_core.runs import store
 from pages.ui.claims import verdicts
 
@@ -65,18 +65,16 @@ def test_the_front_page_draws_without_torch():
 
 
 def test_what_a_run_holds_of_its_example_is_read_as_it_was_kept():
-    before, after = (head_maps.at_snapshot(example(), index) for index in (0, 1))
+    before, after = (at_snapshot(example(), index) for index in (0, 1))
     assert before.right == (0, 2) and after.right == (2, 2)
     assert before.where == after.where == [(2, 1, "correct output"), (3, 2, "correct output")]
-    assert head_maps.first(before).title.endswith("36%") and head_maps.first(after).title.endswith(
-        "100%"
-    )
-    assert head_maps.second(after).title == "Layer 2 finds what followed: 2 of 2"
+    assert first_map(before).title.endswith("36%") and first_map(after).title.endswith("100%")
+    assert second_map(after).title == "Layer 2 finds what followed: 2 of 2"
 
 
 def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():
     with pytest.raises(CannotDraw, match="train it again"):
-        head_maps.at_snapshot(Run(None, {"snapshot/step": np.array([0])}), 0)
+        at_snapshot(Run(None, {"snapshot/step": np.array([0])}), 0)
 
 
 @pytest.mark.parametrize("paper", OPENINGS, ids=lambda paper: paper.name)

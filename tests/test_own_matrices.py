@@ -19,7 +19,7 @@ from icl_core.contract.claims import ELSEWHERE
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import to_stored
-from icl_core.papers.birth.induction.draw import behaviour, grafts
+from icl_core.papers.birth.induction.draw import behaviour, matrices
 from icl_core.papers.birth.shared import own_matrices
 from icl_core.papers.birth.shared.own_matrices import LARGEST, describe, load, read
 from icl_core.runs import documents, header, store
@@ -227,7 +227,7 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
             told = f"{panel.title} {panel.note} {panel.caption}"
             assert "Step " not in told and " trained" not in told, drawing.name
     with pytest.raises(CannotDraw, match="have no initial value"):
-        grafts.draw(run, experiment.view(graft_W_O2="initial"))
+        matrices.surgery(run, experiment.view(graft_W_O2="initial"))
     shown, said = (
         behaviour.probes_panel(run, experiment.view()),
         experiment.headline(run, experiment.view()),

@@ -17,7 +17,7 @@ from icl_core.contract import story as storytelling
 from icl_core.contract.experiment import STAGE, Run
 from icl_core.contract.knobs import knobs_of, values
 from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Story
-from icl_core.papers.birth.shared.stage import on_stage
+from icl_core.papers.birth.shared.draw import on_stage
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import store
 

@@ -67,7 +67,6 @@ GROUPS = {
         (
             "papers/birth/shared/probes.py",
             "papers/birth/shared/full/probes.py",
-            "papers/birth/shared/memories.py",
         ),
         _papers("birth_probes", "birth_circuit", "birth_construction", "birth_transformer_probes"),
     ),

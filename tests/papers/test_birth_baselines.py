@@ -6,7 +6,7 @@ import itertools
 import pytest
 import torch
 
-from icl_core.papers.birth.shared.baselines import accuracies, best_in_context
+from icl_core.papers.birth.shared.accuracy import accuracies, best_in_context
 from icl_core.papers.birth.shared.task import count_text, make_task, sample
 
 

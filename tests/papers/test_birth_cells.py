@@ -5,12 +5,12 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.papers.birth.induction.draw import stage
+from icl_core.papers.birth.induction.draw.sequence import reading as what_is_read
 from icl_core.papers.birth.shared import explanations
 from icl_core.papers.birth.shared.full import model as full
 from icl_core.papers.birth.shared.model import attend, initialise
 from icl_core.papers.birth.shared.task import count_text, make_task
-from icl_core.papers.birth.transformer.draw.explanations import streams
+from icl_core.papers.birth.transformer.draw.heads import streams
 from tests.cells import check, explained, shipped, views
 
 
@@ -60,7 +60,7 @@ def maps(name, run, view):
 def test_the_score_of_a_query_and_a_key_is_the_models():
     run = shipped("birth.induction", "fastest")
     view = registry.experiment("birth.induction").view()
-    reading, weights, sequence = stage.reading(run, view)
+    reading, weights, sequence = what_is_read(run, view)
     found = maps("second", run, view)[0].explain(4, 1)
     x = weights.W_E[sequence.inputs] + weights.P[: len(sequence.inputs)]
     h = x + attend(x[None], weights.W_K1)[0][0] @ weights.R1.T

@@ -6,21 +6,20 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.papers.birth.induction.draw import circuit as drawn
-from icl_core.papers.birth.induction.draw.stage import reading
-from icl_core.papers.birth.shared import circuit_panels
+from icl_core.papers.birth.induction.draw import sequence as drawn
+from icl_core.papers.birth.induction.draw.sequence import reading
+from icl_core.papers.birth.shared import circuit
 from icl_core.papers.birth.shared.blocks import STORED, blocks_of, readings, span, spurious
 from icl_core.papers.birth.shared.circuit import Path, contributions, merged, simplified
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.full import model as full
 from icl_core.papers.birth.shared.full import probes
-from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.model import forward, initialise
-from icl_core.papers.birth.shared.probes import memory_scores
+from icl_core.papers.birth.shared.probes import memory_scores, memory_tokens
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.superposition import WRITTEN, streams
 from icl_core.papers.birth.shared.task import make_task
-from icl_core.papers.birth.transformer.circuit_trace import circuit, read_with
+from icl_core.papers.birth.transformer.draw.circuit import full_circuit, read_with
 from tests.cells import shipped
 
 VIEW = registry.experiment("birth.induction").view
@@ -65,7 +64,7 @@ def test_a_path_is_what_its_matrices_make_of_the_embedding():
 def test_the_bars_are_the_models_logits():
     run = shipped("birth.induction", "both")
     panel, (_, weights, sequence) = drawn.paths(run, VIEW()), reading(run, VIEW())
-    at = circuit_panels.followed(sequence, 0)
+    at = circuit.followed(sequence, 0)
     logits = forward(weights, sequence.inputs[None])[0][0, at]
     letters = [each for each in panel.data.columns if each.startswith("'")]
     told = [
@@ -145,16 +144,16 @@ def test_a_constructed_head_has_the_papers_arrows():
     weights = construct(random(d=512, with_F=False), task)
     sequence = typed(task, *example(task))
     at, best = (
-        circuit_panels.followed(sequence, 0),
+        circuit.followed(sequence, 0),
         read(weights, sequence, 2).probabilities.argmax(1).tolist(),
     )
-    found = circuit_panels.traced(simplified(weights, sequence.inputs), best, sequence, at)
+    found = circuit.traced(simplified(weights, sequence.inputs), best, sequence, at)
     tokens = sequence.inputs.tolist()
     before = [key for key in range(at) if tokens[key] == tokens[at]]
     assert found.looked and set(found.looked) <= {key + 1 for key in before}
     assert all(found.copied(key)[0] == key - 1 for key in found.looked)
     assert task.characters.index(found.says[at]) == sequence.truth[tokens[at]] and found.right[at]
-    panel = circuit_panels.arrows(found, "Step 0")
+    panel = circuit.arrows(found, "Step 0")
     strong = [
         each
         for each in panel.figure.layout["annotations"]
@@ -168,7 +167,7 @@ def test_a_constructed_head_has_the_papers_arrows():
 def test_weights_of_a_stream_are_the_models_attention():
     run = shipped("birth.induction", "fastest")
     found, weights, sequence = reading(run, VIEW())
-    traced = circuit_panels.traced(simplified(weights, sequence.inputs), [0] * 8, sequence, 7)
+    traced = circuit.traced(simplified(weights, sequence.inputs), [0] * 8, sequence, 7)
     np.testing.assert_allclose(traced.attention2, found.attention2, atol=1e-5)
     held = streams(traced)
     for at in range(8):
@@ -207,7 +206,7 @@ def test_paths_of_the_full_transformer_add_up_to_its_logits(layers, mlp, layer_n
     """Exactly: with attention, the units that are on and the scale of layer norm kept
     as they are."""
     weights, tokens = whole(layers, mlp=mlp, layer_norm=layer_norm), torch.arange(12) % 5
-    found = contributions(circuit(weights, tokens, 2))
+    found = contributions(full_circuit(weights, tokens, 2))
     logits = full.forward(
         {name: each.double() for name, each in weights.items()}, tokens[None], 2
     ).logits[0]

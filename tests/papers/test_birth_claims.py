@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.statistics import mean_and_error
 from icl_core.papers.birth.induction import EXPERIMENT, claims
 from icl_core.papers.birth.induction.claims import measure
-from icl_core.papers.birth.induction.memory_formation import given_back
+from icl_core.papers.birth.induction.load_run import given_back
 from icl_core.papers.birth.shared.settings import Config
 
 CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}

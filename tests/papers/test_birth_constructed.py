@@ -10,7 +10,7 @@ from icl_core.papers.birth.constructed import run as construction
 from icl_core.papers.birth.constructed.claims import measure
 from icl_core.papers.birth.constructed.evaluation import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import Config, View
-from icl_core.papers.birth.shared import train as learning
+from icl_core.papers.birth.shared import train
 from tests.recorder import Interrupted, Recorder
 
 SMALL = {"d": 64, "T": 32, "seeds": 2}
@@ -21,8 +21,8 @@ def few(monkeypatch):
     """Widths and held-out sequences: enough for what is asserted."""
     monkeypatch.setattr(construction, "WIDTHS", (32,))
     monkeypatch.setattr(construction, "SEQUENCES", 32)
-    monkeypatch.setattr(learning, "WATCHED", 16)
-    monkeypatch.setattr(learning, "EVALUATED", 16)
+    monkeypatch.setattr(train, "WATCHED", 16)
+    monkeypatch.setattr(train, "EVALUATED", 16)
 
 
 def test_each_embedding_is_compared_with_the_model_trained_on_it():

@@ -8,11 +8,15 @@ import torch
 
 from icl_core.papers.birth.induction.beside_construction import align, causal, compare, visible
 from icl_core.papers.birth.shared import probes
-from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.cross_talk import least_cross_talk, noise, without_cross_talk
+from icl_core.papers.birth.shared.construction import (
+    construct,
+    least_cross_talk,
+    noise,
+    without_cross_talk,
+)
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.memories import log_bigram, memory, superposition
 from icl_core.papers.birth.shared.model import forward, initialise
+from icl_core.papers.birth.shared.probes import log_bigram, memory, superposition
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import make_task, sample
 

@@ -10,9 +10,9 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
-from icl_core.papers.birth.counting import claims, model, strategy, train
+from icl_core.papers.birth.counting import claims, load_run, model, train
 from icl_core.papers.birth.counting.load_run import read
-from icl_core.papers.birth.counting.markov_chains import (
+from icl_core.papers.birth.counting.model import (
     STRATEGIES,
     draw_chains,
     followers,
@@ -183,14 +183,14 @@ def test_stages_are_those_of_the_nearest_strategy():
     run = made(
         [0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9]
     )
-    assert strategy.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
-    assert strategy.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
-    assert strategy.milestones(run) == {"unigrams": 10, "bigrams": 20}
-    assert strategy.looks_back(run) == 20
-    assert strategy.in_order(run, 0)
+    assert load_run.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
+    assert load_run.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
+    assert load_run.milestones(run) == {"unigrams": 10, "bigrams": 20}
+    assert load_run.looks_back(run) == 20
+    assert load_run.in_order(run, 0)
     swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
-    assert not strategy.in_order(swapped, 0)
-    assert strategy.looks_back(swapped) is None
+    assert not load_run.in_order(swapped, 0)
+    assert load_run.looks_back(swapped) is None
 
 
 def test_each_seed_passes_the_stages_by_itself():

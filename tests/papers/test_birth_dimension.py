@@ -10,7 +10,7 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.papers.birth.dimension import one_step, train, tuned_rates
+from icl_core.papers.birth.dimension import one_step, train
 from icl_core.papers.birth.dimension.settings import (
     FACTORS,
     NUMBERS,
@@ -166,8 +166,8 @@ def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
     for name in ("curve/recall", "one_step/recall", "theory/noise"):
         np.testing.assert_array_equal(two[name][:1], one[name])
     tuned, fixed = (
-        tuned_rates.at_rates(tuned_rates.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
-        for each in (tuned_rates.tuned, tuned_rates.fixed)
+        one_step.at_rates(one_step.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
+        for each in (one_step.tuned, one_step.fixed)
     )
     assert (tuned.mean(0) >= fixed.mean(0)).all()
 

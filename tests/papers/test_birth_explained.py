@@ -4,9 +4,9 @@ nothing."""
 import pytest
 import torch
 
-from icl_core.papers.birth.induction import placeholders
+from icl_core.papers.birth.induction import beside_construction
+from icl_core.papers.birth.shared.accuracy import share
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import initialise
 from icl_core.papers.birth.shared.task import make_task, sample
 
@@ -21,17 +21,23 @@ def constructed():
 def test_a_model_that_is_its_construction_is_explained_whole():
     weights, task = constructed()
     batch = sample(task, 32, torch.Generator().manual_seed(0))
-    own = placeholders.logits_of(weights, batch)
+    own = beside_construction.logits_of(weights, batch)
     right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
-    found = placeholders.models(weights, task)
-    assert list(found) == [*weights.trained(), placeholders.TOGETHER, placeholders.CLEANED]
-    for name in (*weights.trained(), placeholders.TOGETHER):
+    found = beside_construction.models(weights, task)
+    assert list(found) == [
+        *weights.trained(),
+        beside_construction.TOGETHER,
+        beside_construction.CLEANED,
+    ]
+    for name in (*weights.trained(), beside_construction.TOGETHER):
         other = found[name]
         for matrix, W in weights.trained().items():
             torch.testing.assert_close(
                 other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max())
             )
-        score = placeholders._compared(own, placeholders.logits_of(other, batch), batch, right)
+        score = beside_construction._compared(
+            own, beside_construction.logits_of(other, batch), batch, right
+        )
         assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(
             1, abs=0.01
         )
@@ -40,8 +46,8 @@ def test_a_model_that_is_its_construction_is_explained_whole():
 def test_logits_count_up_to_one_factor_and_noise_explains_nothing():
     weights, task = constructed()
     batch = sample(task, 32, torch.Generator().manual_seed(0))
-    own = placeholders.logits_of(weights, batch)
-    assert placeholders._compared(own, 3 * own, batch, 1.0).logits == pytest.approx(1)
+    own = beside_construction.logits_of(weights, batch)
+    assert beside_construction._compared(own, 3 * own, batch, 1.0).logits == pytest.approx(1)
     noise = torch.randn(own.shape, generator=torch.Generator().manual_seed(2))
-    assert placeholders._compared(own, noise, batch, 1.0).logits < 0.01
-    assert placeholders._compared(own, torch.zeros_like(own), batch, 1.0).logits == 0
+    assert beside_construction._compared(own, noise, batch, 1.0).logits < 0.01
+    assert beside_construction._compared(own, torch.zeros_like(own), batch, 1.0).logits == 0

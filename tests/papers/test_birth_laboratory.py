@@ -10,7 +10,8 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.laboratory import learned_memory, load_run, memory, sweeps, vectors
+from icl_core.papers.birth.laboratory import load_run, memory, sweeps
+from icl_core.papers.birth.laboratory import run as learning
 from icl_core.papers.birth.laboratory.draw import parameterisations
 from icl_core.papers.birth.laboratory.run import ratio
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, Config, View
@@ -26,13 +27,13 @@ def run() -> Run:
 
 
 def planted(count: int = 32, d: int = 256, seed: int = 3):
-    U, V = vectors.pairs(count, d, seed)
+    U, V = memory.pairs(count, d, seed)
     return U, V, np.arange(count)
 
 
 def test_inner_products_of_random_and_remapped_vectors_have_variance_one_over_d():
     for d in (32, 128):
-        found = vectors.near(4096, d, 0)
+        found = memory.near(4096, d, 0)
         for name, exact in {
             "independent": 1 / d,
             "other": 1 / d,
@@ -46,14 +47,14 @@ def test_inner_products_of_random_and_remapped_vectors_have_variance_one_over_d(
 def test_the_variance_as_printed_is_half_of_it():
     d = 64
     found, printed = (
-        np.mean(vectors.near(4096, d, 1)["remapped"] ** 2),
+        np.mean(memory.near(4096, d, 1)["remapped"] ** 2),
         (3 * d + d * (d - 1) / 2) / d**3,
     )
     assert found / printed == pytest.approx(2 * (d + 2) / (d + 5), rel=0.12)
 
 
 def test_fewer_pairs_are_the_first_of_more():
-    for few, many in zip(vectors.pairs(5, 16, 2), vectors.pairs(50, 16, 2), strict=True):
+    for few, many in zip(memory.pairs(5, 16, 2), memory.pairs(50, 16, 2), strict=True):
         np.testing.assert_array_equal(few, many[:5])
 
 
@@ -63,7 +64,7 @@ def test_theory_is_what_simulation_gives_within_its_error(d: int, count: int, ex
     strengths, seeds = np.arange(1, count + 1) ** -exponent, range(12)
     rows = []
     for seed in seeds:
-        U, V = vectors.pairs(count, d, seed)
+        U, V = memory.pairs(count, d, seed)
         W = memory.full(U, V, strengths.astype(np.float32))
         rows.append(memory.right(U @ W.T, V, np.arange(count)).mean())
     error = np.std(rows, ddof=1) / len(rows) ** 0.5
@@ -72,7 +73,7 @@ def test_theory_is_what_simulation_gives_within_its_error(d: int, count: int, ex
 
 def test_the_cross_talk_has_the_variance_of_first_order():
     d, count = 128, 256
-    U, V = vectors.pairs(count, d, 0)
+    U, V = memory.pairs(count, d, 0)
     readings = V @ memory.full(U, V) @ U.T
     other = readings[~np.eye(count, dtype=bool)]
     assert other.var() == pytest.approx(expected_recall.first_order(d, count), rel=0.1)
@@ -121,7 +122,7 @@ def test_the_factors_are_those_of_appendix_d():
 
 
 def B_start(r: int, d: int) -> np.ndarray:
-    return vectors.gaussian((r, d), d, 7, d, vectors.STARTS, r, 1)
+    return memory.gaussian((r, d), d, 7, d, memory.STARTS, r, 1)
 
 
 def test_no_matrix_of_a_rank_is_nearer_than_the_best():
@@ -158,8 +159,8 @@ def test_sets_need_a_threshold_between_what_is_shared_and_all():
 
 @pytest.mark.parametrize("norm", [False, True])
 def test_the_gradient_is_autograds(norm: bool):
-    U, V = (each.astype(float) for each in vectors.pairs(12, 16, 0))
-    often, W = vectors.zipf(12, 1.0), vectors.gaussian((16, 16), 16, 4).astype(float)
+    U, V = (each.astype(float) for each in memory.pairs(12, 16, 0))
+    often, W = memory.zipf(12, 1.0), memory.gaussian((16, 16), 16, 4).astype(float)
     leaf = torch.tensor(W, requires_grad=True)
     answer = torch.tensor(U) @ leaf.T
     unit = answer / answer.norm(dim=1, keepdim=True) if norm else answer
@@ -167,35 +168,33 @@ def test_the_gradient_is_autograds(norm: bool):
         unit @ torch.tensor(V).T, torch.arange(12), reduction="none"
     )
     (losses @ torch.tensor(often)).backward()
-    found, _ = learned_memory.gradient(W, U, V, often, norm)
+    found, _ = learning.gradient(W, U, V, often, norm)
     np.testing.assert_allclose(found, leaf.grad, atol=1e-12)
 
 
 def test_strengths_are_read_off_the_matrix_and_begin_with_the_closed_form():
-    U, V = (each.astype(float) for each in vectors.pairs(16, 32, 0))
-    often = vectors.zipf(16, 1.0)
-    made = learned_memory.train(np.zeros((32, 32)), U, V, often, 10.0, 40, norm=False)
+    U, V = (each.astype(float) for each in memory.pairs(16, 32, 0))
+    often = memory.zipf(16, 1.0)
+    made = learning.train(np.zeros((32, 32)), U, V, often, 10.0, 40, norm=False)
     assert not made.right[0].any() and np.abs(made.strength[0]).max() == 0
-    np.testing.assert_allclose(made.strength[1], learned_memory.one_step(often, 10.0), rtol=1e-9)
+    np.testing.assert_allclose(made.strength[1], learning.one_step(often, 10.0), rtol=1e-9)
     assert made.right[-1].all() and made.strength.shape == (41, 16)
 
 
 def test_with_orthonormal_vectors_strengths_follow_the_flow():
-    often = vectors.zipf(8, 1.0)
-    made = learned_memory.train(
-        np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False
-    )
-    wanted = learned_memory.without_cross_talk(often, 0.05, 2000)
+    often = memory.zipf(8, 1.0)
+    made = learning.train(np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False)
+    wanted = learning.without_cross_talk(often, 0.05, 2000)
     np.testing.assert_allclose(made.strength[-1], wanted, rtol=0.01)
     np.testing.assert_allclose(
-        learned_memory.learned_at(made.sure), learned_memory.half_at(often, 0.05), rtol=0.02
+        learning.learned_at(made.sure), learning.half_at(often, 0.05), rtol=0.02
     )
 
 
 def test_when_a_pair_is_learned_is_the_step_from_which_on_it_stays():
     sure = np.array([[0, 0, 0.5, 0], [1, 0, 1, 0], [0, 0.6, 1, 0], [1, 1, 0.9, 0.4]], float)
-    assert learned_memory.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(
-        learned_memory.learned_at(sure)[3]
+    assert learning.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(
+        learning.learned_at(sure)[3]
     )
 
 
@@ -212,7 +211,7 @@ def test_more_pairs_than_dimensions_cannot_be_learned_here():
 def test_one_concrete_memory_is_the_first_of_the_sweep(run: Run):
     """The same vectors, so the same recall as the first seed's."""
     for width, pairs in ((64, 256), (128, 1024)):
-        U, V = vectors.pairs(pairs, width, run.config.seed)
+        U, V = memory.pairs(pairs, width, run.config.seed)
         asked = sweeps.asked_of(pairs)
         share = memory.right(U[asked] @ memory.full(U, V).T, V, asked).mean()
         assert share == pytest.approx(

@@ -15,7 +15,7 @@ from icl_core.papers.birth.induction.claims import measure
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.induction.train import compute
-from icl_core.papers.birth.shared import train as learning
+from icl_core.papers.birth.shared import train
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.train import held_out, task_of
 from tests.recorder import Interrupted, Recorder
@@ -27,8 +27,8 @@ SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
 def few():
     """Held-out positions: enough for what is asserted, and soon evaluated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "WATCHED", 64)
-        patch.setattr(learning, "EVALUATED", 256)
+        patch.setattr(train, "WATCHED", 64)
+        patch.setattr(train, "EVALUATED", 256)
         patch.setattr(induction, "EVALUATED", 256)
         yield
 
@@ -127,7 +127,7 @@ def test_one_layer_is_trained_alike_for_every_model(small):
 def test_what_is_evaluated_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
-    found = evaluate(weights, held_out(task_of(SMALL), learning.EVALUATED, "cpu"), SMALL.layers)
+    found = evaluate(weights, held_out(task_of(SMALL), train.EVALUATED, "cpu"), SMALL.layers)
     assert found["accuracy"] == pytest.approx(float(small["evaluated/accuracy"][0]), abs=1e-4)
 
 

@@ -9,7 +9,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.length import single_query, train
+from icl_core.papers.birth.length import train
 from icl_core.papers.birth.length.arrival_times import (
     doubling,
     first_crossing,
@@ -24,9 +24,9 @@ from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as whole
-from icl_core.papers.birth.shared.full import train as full
+from icl_core.papers.birth.shared.full import train as full_train
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.proof_data import as_batch, sample_repeated
+from icl_core.papers.birth.shared.proof_model import as_batch, sample_repeated
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import begun, held_out, task_of
 from icl_core.runs import store
@@ -112,7 +112,7 @@ def test_what_is_watched_is_what_the_probes_measure():
 def test_the_full_transformer_is_watched_by_its_own_probes():
     config = training(Config(full=True, N=16, d=32, K=4), "sgd", 32, 0)
     assert isinstance(config, whole.Config) and config.layer_norm
-    weights, _ = full.begun(config)
+    weights, _ = full_train.begun(config)
     recalls = full_probes.recalls(weights, task_of(config), config.heads)
     right = head_scores.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)[
         "accuracy"
@@ -174,7 +174,7 @@ ONCE = Config(repeats="1", K=1, N=8, d=64, batch=64, steps=300, lengths="128")
 
 def test_a_single_query_is_learned_by_all_three_matrices():
     """From a uniform guess to all answers right, with a gradient for each matrix."""
-    problem = single_query.problem(ONCE, "adamw", 8, 0)
+    problem = train.single_query_problem(ONCE, "adamw", 8, 0)
     gradients, measures = problem.gradient(0)
     assert measures["in_context_loss"] == pytest.approx(np.log(8), rel=0.05)
     assert gradients.keys() == problem.parameters.keys() == {"W_O2", "W_K2", "W_K1"}

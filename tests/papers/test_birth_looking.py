@@ -14,9 +14,9 @@ from icl_core.papers.birth.induction import attention_scores
 from icl_core.papers.birth.induction.draw import schedules
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.accuracy import LIKELIER, copied_the_unlikely
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.copying import LIKELIER, copied_the_unlikely
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import forward, initialise
 from icl_core.papers.birth.shared.task import Batch, make_task, masks, sample

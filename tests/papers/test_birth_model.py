@@ -7,7 +7,8 @@ import math
 import pytest
 import torch
 
-from icl_core.papers.birth.shared.gradient import evaluate, loss_and_gradient, share
+from icl_core.papers.birth.shared.accuracy import share
+from icl_core.papers.birth.shared.gradient import evaluate, loss_and_gradient
 from icl_core.papers.birth.shared.model import TRAINED, forward, initialise
 from icl_core.papers.birth.shared.task import Batch, make_task, sample
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from icl_core.papers.birth.pretrained import repeated
+from icl_core.papers.birth.pretrained import texts
 from icl_core.papers.birth.pretrained.planted import (
     INDUCTION_HEAD,
     LAYERS,
@@ -27,7 +27,7 @@ LAYOUTS = ("llama", "gpt2", "gpt_neox")
 
 def repeats(seed: int = 0) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return repeated.sequences(LetterTokens(), 4, 24, generator)
+    return texts.sequences(LetterTokens(), 4, 24, generator)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -36,7 +36,7 @@ def test_the_planted_head_is_found_and_no_other(layout, seed):
     model = planted(layout, seed)
     inputs = repeats(seed)
     outcome = forward(model, inputs, keep=True)
-    scores = repeated.head_scores(outcome.attention, inputs)
+    scores = texts.head_scores(outcome.attention, inputs)
     roles = {}
     for layer in range(1, LAYERS + 1):
         for head in range(1, 5):
@@ -51,9 +51,9 @@ def test_without_its_head_the_second_half_costs_what_the_first_does(layout):
     model = planted(layout)
     inputs = repeats()
     outcome = forward(model, inputs, keep=True)
-    whole = repeated.losses(outcome.logits, inputs)
-    without = repeated.losses_without(model, inputs, outcome, [INDUCTION_HEAD], None)
-    others = repeated.losses_without(model, inputs, outcome, [(2, 1), (3, 1)], None)
+    whole = texts.losses(outcome.logits, inputs)
+    without = texts.losses_without(model, inputs, outcome, [INDUCTION_HEAD], None)
+    others = texts.losses_without(model, inputs, outcome, [(2, 1), (3, 1)], None)
     assert whole.second < 1 < 3.5 < min(whole.first, without.second)
     assert others.second < 1
 

@@ -31,13 +31,13 @@ from icl_core.jobs import queue, table  # noqa: E402
 from icl_core.machine import device  # noqa: E402
 from icl_core.papers.birth import weights_file  # noqa: E402
 from icl_core.papers.birth.pretrained import given, recall  # noqa: E402
+from icl_core.papers.birth.pretrained.own_text import of_view  # noqa: E402
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import gguf_file, gguf_header  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom  # noqa: E402
 from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
 from icl_core.papers.birth.pretrained.settings import GIVEN, Config, View  # noqa: E402
-from icl_core.papers.birth.pretrained.typed.reading import of_view  # noqa: E402
-from icl_core.papers.birth.pretrained.typed.resident import RESIDENT  # noqa: E402
+from icl_core.papers.birth.pretrained.sources import RESIDENT  # noqa: E402
 from icl_core.runs import documents  # noqa: E402
 from icl_core.runs.request import Request  # noqa: E402
 from pages.ui.controls import uploads  # noqa: E402

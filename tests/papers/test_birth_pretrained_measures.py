@@ -7,7 +7,7 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.pretrained import copying, recall, repeated, sources, texts
+from icl_core.papers.birth.pretrained import recall, sources, texts
 from icl_core.papers.birth.pretrained.draw import stage
 from icl_core.papers.birth.pretrained.load_run import (
     attention,
@@ -42,7 +42,7 @@ def run() -> Run:
 
 def every(model, count: int = 40) -> recall.Asked:
     generator = torch.Generator().manual_seed(0)
-    return recall.asked(model, TOKENS.start, repeated.drawn_tokens(TOKENS, count, generator))
+    return recall.asked(model, TOKENS.start, texts.drawn_tokens(TOKENS, count, generator))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -55,7 +55,7 @@ def test_the_planted_pair_recalls_and_copies_and_no_other(layout):
     assert recalls[pair] > 0.95
     recalls[pair] = np.nan
     assert np.nanmax(recalls) < 0.2
-    copies = {head: copying.directly(model, head, asked) for head in heads}
+    copies = {head: recall.directly(model, head, asked) for head in heads}
     assert copies.pop(INDUCTION_HEAD) > 0.95
     assert max(copies.values()) < 0.2
 
@@ -96,12 +96,12 @@ def test_values_are_what_a_head_gives_that_looks_at_one_token():
 def test_the_model_says_what_its_planted_head_is_made_to_look_at(layout):
     model = planted(layout)
     generator = torch.Generator().manual_seed(0)
-    inputs = repeated.sequences(TOKENS, 3, 20, generator)
-    where = copying.places(inputs, generator)
+    inputs = texts.sequences(TOKENS, 3, 20, generator)
+    where = recall.places(inputs, generator)
     outcome = forward(model, inputs, keep=True)
-    moved = copying.moved(model, inputs, outcome, [INDUCTION_HEAD], where)
+    moved = recall.moved(model, inputs, outcome, [INDUCTION_HEAD], where)
     assert moved.says > 0.9 and moved.gains > 1
-    assert copying.moved(model, inputs, outcome, [(2, 1)], where).says < 0.2
+    assert recall.moved(model, inputs, outcome, [(2, 1)], where).says < 0.2
 
 
 def test_the_memory_that_is_constructed_recalls_orthogonal_vectors():

@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save_file
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Run
-from icl_core.papers.birth.pretrained import checkpoints, load_run, repeated
-from icl_core.papers.birth.pretrained.draw import over_steps
+from icl_core.papers.birth.pretrained import checkpoints, load_run, texts
+from icl_core.papers.birth.pretrained.draw import stage
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers import safetensors_folder
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
@@ -65,9 +65,9 @@ def test_heads_appear_on_the_clock_of_the_steps(folder):
     induction = load_run.scores_over_steps(run, "followers")[:, 2, 2]
     assert previous[0] < 0.3 and induction[0] < 0.1
     # the last checkpoint is the planted model, measured on the same draws
-    inputs = repeated.sequences(LetterTokens(), 1, 16, repeated.generator_of(0, 0, 0))
+    inputs = texts.sequences(LetterTokens(), 1, 16, texts.generator_of(0, 0, 0))
     maps = forward(planted("gpt2"), inputs, keep=True).attention
-    expected = repeated.head_scores(maps, inputs)
+    expected = texts.head_scores(maps, inputs)
     np.testing.assert_allclose(run["series/scores"][-1, 0], expected, atol=1e-5)
     assert previous[-1] > 0.8 and induction[-1] > 0.8
     steps = load_run.milestones(run)
@@ -153,7 +153,7 @@ def test_equal_files_and_steps_that_lie_are_named(folder):
     assert remarks[20] == "the same file as step 60" and remarks[60] == "the same file as step 20"
     assert remarks[100].startswith("1 of ") and remarks[100].endswith("tensors as at step 1000")
     assert remarks[0] == "it states step 7"
-    panel = over_steps.files(run, View())
+    panel = stage.files(run, View())
     assert panel.title == "5 of 5 checkpoints are not what their names say"
 
 

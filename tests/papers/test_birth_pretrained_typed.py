@@ -12,22 +12,24 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import knobs_of
-from icl_core.papers.birth.pretrained import repeated, sources, texts
+from icl_core.papers.birth.pretrained import sources, texts
 from icl_core.papers.birth.pretrained.draw import own_text
 from icl_core.papers.birth.pretrained.load_run import half_losses, scores
+from icl_core.papers.birth.pretrained.own_text import (
+    constructed_map,
+    grafted,
+    looking,
+    losses_after,
+    of_view,
+    random_heads,
+    read_now,
+)
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Change, forward
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.settings import SMOLLM2, Config, View
-from icl_core.papers.birth.pretrained.typed.grafts import (
-    constructed_map,
-    grafted,
-    looking,
-    random_heads,
-)
-from icl_core.papers.birth.pretrained.typed.reading import losses_after, of_view, read_now
-from icl_core.papers.birth.pretrained.typed.resident import Busy, Resident
+from icl_core.papers.birth.pretrained.sources import Busy, Resident
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.runs import store
 from pages.ui.stage.one_number import chosen_fields
@@ -59,7 +61,7 @@ def test_a_text_read_now_is_what_a_run_records_of_it(run):
 def test_scores_on_a_text_said_twice_are_those_of_repeated_tokens(run):
     ids = torch.tensor([[TOKENS.start, *TOKENS.encode(TEXT)]])
     maps = forward(planted(), ids, keep=True).attention
-    measures = dict(zip(repeated.MEASURES, repeated.head_scores(maps, ids), strict=True))
+    measures = dict(zip(texts.MEASURES, texts.head_scores(maps, ids), strict=True))
     reading = of_view(run, View(typed=TEXT))
     np.testing.assert_allclose(reading.scores("previous"), measures["previous"], atol=0.01)
     beyond = (measures["followers"] - measures["even"]) / (1 - measures["even"])
@@ -197,13 +199,13 @@ def test_the_construction_in_the_heads_of_a_real_model():
         heads[int(layer), int(number)] = INDUCTION
     model, tokens = sources.open_model(SMOLLM2)
     constructed = []
-    for draw in range(repeated.DRAWS):
-        generator = repeated.generator_of(0, draw, 0)
-        inputs = repeated.sequences(tokens, 4, 32, generator)
+    for draw in range(texts.DRAWS):
+        generator = texts.generator_of(0, draw, 0)
+        inputs = texts.sequences(tokens, 4, 32, generator)
         outcome = forward(model, inputs, keep=True)
         change = Change(attention=looking(heads, inputs[0]))  # all sequences repeat alike
-        logits = repeated.changed_logits(model, outcome, list(heads), change)
-        constructed.append(repeated.losses(logits, inputs).second)
+        logits = texts.changed_logits(model, outcome, list(heads), change)
+        constructed.append(texts.losses(logits, inputs).second)
     _, second = half_losses(run)
     assert np.mean(constructed) == pytest.approx(1.7, abs=0.05)
     assert second.mean() == pytest.approx(3.76, abs=0.05)

@@ -7,8 +7,8 @@ import torch
 from icl_core.figures import visible_characters
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.memories import FLOOR, log_bigram, memory, memory_tokens
 from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.probes import FLOOR, log_bigram, memory, memory_tokens
 from icl_core.papers.birth.shared.task import make_task
 
 T = 32

@@ -10,7 +10,7 @@ from icl_core.contract.settings_io import parse
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.constructed import run as construction
 from icl_core.papers.birth.constructed import settings as constructed_settings
-from icl_core.papers.birth.constructed.draw import gap, sweep
+from icl_core.papers.birth.constructed.draw import sweep
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.induction import train
 from icl_core.papers.birth.induction.draw import curves
@@ -73,7 +73,7 @@ def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(mo
     assert drawn(CONSTRUCTED, run) == figures and measured(CONSTRUCTED, run) == values
     give_up(sweep.STYLE, "within")
     give_up(constructed_settings.TALK, "within")
-    give_up(gap.ERRORS, "output")
+    give_up(sweep.ERRORS, "output")
     found = drawn(CONSTRUCTED, run)
     assert '"within"' in found["accuracy"] and '"output"' in found["errors"]
     assert measured(CONSTRUCTED, run) == values

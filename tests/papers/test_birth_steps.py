@@ -12,16 +12,18 @@ from icl_core import registry
 from icl_core.papers.birth.shared import proof_model
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.probes import recalls
-from icl_core.papers.birth.shared.proof_data import Drawn, sample
-from icl_core.papers.birth.shared.proof_model import MATRICES, PLACED, READ, STREAM, TOKENS
-from icl_core.papers.birth.steps import (
-    exact_expectation,
-    gradient_steps,
-    lemmas,
-    noise_example,
+from icl_core.papers.birth.shared.proof_model import (
+    MATRICES,
+    PLACED,
+    READ,
+    STREAM,
+    TOKENS,
+    Drawn,
+    sample,
 )
+from icl_core.papers.birth.steps import gradient_steps, lemmas
 from icl_core.papers.birth.steps.claims import learned_in
-from icl_core.papers.birth.steps.law import answer_probability, more_often, pairs
+from icl_core.papers.birth.steps.lemmas import answer_probability, more_often, pairs
 from icl_core.papers.birth.steps.load_run import read, shown
 from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
 from tests.cells import check, explained, shipped, views
@@ -140,7 +142,7 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
             logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0]
         )  # its slope is that at p̂ = 1/N
         (probability @ loss).backward()
-        torch.testing.assert_close(exact_expectation.expected(name, start), leaf.grad)
+        torch.testing.assert_close(lemmas.expected(name, start), leaf.grad)
     start = weights.with_(W_K1=zero)
     found = proof_model.tables(start)
     looks = found.looks.clone().requires_grad_()
@@ -149,14 +151,14 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
     values = found.says.T[drawn.tokens]  # (sequences, T, N)
     logits = (linear[..., None] * values).sum(1)
     (probability @ (logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0])).backward()
-    torch.testing.assert_close(exact_expectation.expected("W_K1", start), looks.grad)
+    torch.testing.assert_close(lemmas.expected("W_K1", start), looks.grad)
 
 
 def test_a_large_batch_comes_near_the_exact_step_as_sampling_allows():
     """W_O2's first step has p̂ = 1/N exactly, so all that is left is sampling noise, which falls as
     1/√batch."""
     weights = gradient_steps.begun(SMALL)
-    exact = exact_expectation.expected("W_O2", weights)
+    exact = lemmas.expected("W_O2", weights)
     apart = []
     for batch in (2_000, 32_000):
         found = proof_model.gradient("W_O2", weights, sample(16, 8, batch, generator(batch)))
@@ -191,7 +193,7 @@ def test_the_proofs_step_on_w_o2_is_eq_16():
     """With the proof's 1 and τ in place of the law's own shares, of which they are the limit for
     many characters."""
     N, T = 65, 16
-    own_share, mean_share = exact_expectation.shares(N, T)
+    own_share, mean_share = lemmas.shares(N, T)
     tau = np.mean(
         [sum(1 / t for t in range(first + 2, T + 1)) for first in range(T - 2)]
     )  # positions count from 1
@@ -199,10 +201,10 @@ def test_the_proofs_step_on_w_o2_is_eq_16():
     assert mean_share / own_share == pytest.approx(tau, rel=0.1)
     weights = gradient_steps.begun(Config(N=16, T=8, d=32)).to(torch.float64)
     W = -16 * proof_model.matrix(
-        "W_O2", exact_expectation.expected("W_O2", weights), weights
+        "W_O2", lemmas.expected("W_O2", weights), weights
     )  # a step of size N
     centred = weights.W_E - weights.W_E.mean(0)
-    a, b = exact_expectation.shares(16, 8)
+    a, b = lemmas.shares(16, 8)
     by_hand = weights.W_U.T @ (
         a * centred @ weights.V2.T + b * centred @ (weights.V2 @ weights.R1).T
     )
@@ -244,8 +246,8 @@ def test_positions_are_put_back_as_the_model_that_reads_them_does():
 def test_one_step_filters_positions_out():
     weights = gradient_steps.begun(Config(d=512, T=16))
     found = {
-        known: noise_example.step(weights, known, 200_000, generator())
-        for known in noise_example.KNOWN
+        known: gradient_steps.noise_step(weights, known, 200_000, generator())
+        for known in gradient_steps.KNOWN
     }
     assert found["exact"].accuracy == 1 and found["exact"].signal == pytest.approx(1, abs=0.1)
     assert found["one"].noise > 4 * found["exact"].noise
@@ -253,7 +255,9 @@ def test_one_step_filters_positions_out():
     aligned = gradient_steps.begun(Config(d=512, T=16)).with_(
         W_E=torch.eye(65, 512), P=torch.eye(16, 512).roll(100, 1)
     )
-    assert noise_example.step(aligned, "exact", 1, generator()).noise == pytest.approx(0, abs=1e-6)
+    assert gradient_steps.noise_step(aligned, "exact", 1, generator()).noise == pytest.approx(
+        0, abs=1e-6
+    )
 
 
 def test_the_stage_reads_the_last_position_as_the_measures_do():

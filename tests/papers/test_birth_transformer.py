@@ -9,9 +9,9 @@ import torch
 from icl_core.papers.birth.shared import model as simplified
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.shared.construction import construct
-from icl_core.papers.birth.shared.full.gradient import loss_and_gradient
 from icl_core.papers.birth.shared.full.head_scores import evaluate, look
 from icl_core.papers.birth.shared.full.model import forward, initialise, layers_of
+from icl_core.papers.birth.shared.full.train import loss_and_gradient
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.transformer.ablation import Bench, replacing
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.papers.birth.shared.baselines import unusual
+from icl_core.papers.birth.shared.accuracy import unusual
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.full.head_scores import evaluate
 from icl_core.papers.birth.shared.full.model import forward

@@ -10,8 +10,8 @@ import torch
 from icl_core.papers.birth.shared import model as simplified
 from icl_core.papers.birth.shared.behaviour import average, on_previous
 from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.full.head_scores import one_back
 from icl_core.papers.birth.shared.full.model import forward
-from icl_core.papers.birth.shared.full.where_read import one_back
 from icl_core.papers.birth.shared.task import make_task, sample
 from tests.papers.test_birth_transformer import as_full
 

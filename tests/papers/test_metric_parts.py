@@ -38,7 +38,7 @@ def test_the_worst_seeds_accuracy_counts_with_its_own_error():
     run = made()
     run.tensors["evaluated/accuracy"][:] = (0.97, 0.2, 0.96)
     run.tensors["evaluated/accuracy_error"][:] = (0.01, 0.02, 0.03)
-    for metric in accuracy.measure(run):
+    for metric in accuracy.measure_accuracy(run):
         assert (metric.value, metric.error) == (0.2, 0.02)
 
 

@@ -28,7 +28,7 @@ def _half(matrix: str) -> Callable[[Run], float]:
     """Return the function that gives the step where a matrix gets half of its pairs right."""
 
     def step(run: Run) -> float:
-        from icl_core.papers.birth.induction.memory_formation import milestones
+        from icl_core.papers.birth.induction.load_run import milestones
 
         return milestones(run)[matrix]
 
@@ -43,7 +43,7 @@ def _apart(run: Run) -> float:
 def _half_by_frequency(run: Run) -> float | None:
     """Return the step where W_K2 has half of its pairs, weighted by how often they come."""
     from icl_core.figures import mean_of
-    from icl_core.papers.birth.induction.memory_formation import half_step
+    from icl_core.papers.birth.induction.load_run import half_step
 
     return half_step(run, mean_of(run["curve/recall_W_K2_weighted"]))
 

@@ -5,7 +5,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Opening, Panel, Run
 from icl_core.contract.story import Try
 from icl_core.figures import Curve
-from icl_core.papers.birth.shared import head_maps
+from icl_core.papers.birth.shared.draw import at_snapshot, first_map, second_map
 from icl_core.papers.birth.words import WORDS
 
 
@@ -24,7 +24,7 @@ def draw(run: Run) -> Panel:
 
 def _headline(run: Run, index: int) -> str:
     """Say how much of layer 2's attention lies where it should, and what the model makes of it."""
-    shown = head_maps.at_snapshot(run, index)
+    shown = at_snapshot(run, index)
     right, asked = shown.right
     step = run.snapshot_steps[index]
     if step == 0:
@@ -38,8 +38,8 @@ OPENING = Opening(
     run=("birth.induction", "fastest"),
     headline=_headline,
     panels={
-        "first": lambda run, index: head_maps.first(head_maps.at_snapshot(run, index)),
-        "second": lambda run, index: head_maps.second(head_maps.at_snapshot(run, index)),
+        "first": lambda run, index: first_map(at_snapshot(run, index)),
+        "second": lambda run, index: second_map(at_snapshot(run, index)),
     },
     own=Try("", fields={"sequence": "to be or not to be"}),
 )

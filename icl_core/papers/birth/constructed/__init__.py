@@ -2,12 +2,12 @@
 
 from icl_core.contract.experiment import Drawing, Experiment
 from icl_core.papers.birth.constructed import claims
-from icl_core.papers.birth.constructed.draw import gap, stage, sweep
+from icl_core.papers.birth.constructed.draw import stage, sweep
 from icl_core.papers.birth.constructed.run import SEQUENCES, compute, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 from icl_core.papers.birth.constructed.words import WORDS
 from icl_core.papers.birth.shared.diagram import model_diagram
-from icl_core.papers.birth.shared.stage import TYPED
+from icl_core.papers.birth.shared.draw import TYPED
 
 
 def cost(config: Config) -> float:
@@ -43,9 +43,9 @@ EXPERIMENT = Experiment(
         Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, explanations=stage.w_k1_cells),
         Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, explanations=stage.w_k2_cells),
         Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, explanations=stage.w_o2_cells),
-        Drawing("gap", gap.gap_panel, place=CROSS_TALK, wide=True),
-        Drawing("errors", gap.errors, place=CROSS_TALK),
-        Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
+        Drawing("gap", sweep.gap_panel, place=CROSS_TALK, wide=True),
+        Drawing("errors", sweep.errors, place=CROSS_TALK),
+        Drawing("reads", sweep.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
         Drawing("readings", stage.readings_panel, ("memory",), CROSS_TALK, wide=True),
         Drawing("attention", stage.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),

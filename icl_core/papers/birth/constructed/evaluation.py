@@ -9,9 +9,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.birth.shared.accuracy import hits
-from icl_core.papers.birth.shared.cross_talk import interference
-from icl_core.papers.birth.shared.gradient import evaluate, share
+from icl_core.papers.birth.shared.accuracy import hits, share
+from icl_core.papers.birth.shared.construction import interference
+from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, attend, forward
 from icl_core.papers.birth.shared.probes import recalls
 from icl_core.papers.birth.shared.task import Batch, Task

@@ -10,7 +10,7 @@ from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.constructed import evaluation
 from icl_core.papers.birth.constructed.evaluation import ERRORS, MEASURES, MEMORIES, READ, measured
 from icl_core.papers.birth.constructed.settings import SEQUENCES, WIDTHS, Config
-from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared import accuracy
 from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
 from icl_core.papers.birth.shared.model import TRAINED, Weights, initialise
 from icl_core.papers.birth.shared.settings import Config as Training
@@ -59,7 +59,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         for phase in _phases(config, seed_config, task, batch)
     ]
     tensors = phases.run(plan, progress, partial(_table, config), "in_context_loss")
-    accuracies = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
+    accuracies = accuracy.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
     accuracies["bigrams_loss"] = evaluation.bigrams_loss(task, batch)
     baseline = {
         f"baseline/{name}": np.array([value], np.float32) for name, value in accuracies.items()

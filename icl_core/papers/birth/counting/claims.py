@@ -6,7 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.contract.statistics import still_falling
-from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
+from icl_core.papers.birth.counting.load_run import in_order, share_of_gain
 
 OTHERS = "Edelman et al. 2024"
 LONG = range(200, 2001)  # fewer steps decide nothing

@@ -10,7 +10,7 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.contract.seeds import other_seeds
 from icl_core.papers.birth.counting import model
-from icl_core.papers.birth.counting.markov_chains import (
+from icl_core.papers.birth.counting.model import (
     STRATEGIES,
     draw_chains,
     followers,

@@ -7,16 +7,18 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Example
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.birth.counting.load_run import likeliest, next_state, read
-from icl_core.papers.birth.counting.markov_chains import LETTERS, STRATEGIES
-from icl_core.papers.birth.counting.settings import Config, View
-from icl_core.papers.birth.counting.strategy import (
+from icl_core.papers.birth.counting.load_run import (
     at_step,
     becomes,
+    likeliest,
     looks_back,
     nearest,
+    next_state,
+    read,
     share_of_gain,
 )
+from icl_core.papers.birth.counting.model import LETTERS, STRATEGIES
+from icl_core.papers.birth.counting.settings import Config, View
 
 SOON = 0.1  # of the training: so close together is at the same time
 EARLY = 8  # a position at which little has been counted

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.birth.dimension.tuned_rates import (
+from icl_core.papers.birth.dimension.one_step import (
     FROM,
     at_rates,
     at_widths,

@@ -12,8 +12,7 @@ from icl_core.figures import Curve, mean_of, number_text, visible_characters
 from icl_core.figures.line_plots import LEVEL
 from icl_core.figures.style import LINE, NONE_TO_ALL, PAPER, TICKS, axis, colourscale, layout
 from icl_core.papers.birth.dimension import one_step
-from icl_core.papers.birth.dimension.settings import View
-from icl_core.papers.birth.dimension.tuned_rates import (
+from icl_core.papers.birth.dimension.one_step import (
     FROM,
     at_rates,
     at_widths,
@@ -23,6 +22,7 @@ from icl_core.papers.birth.dimension.tuned_rates import (
     over_training,
     tuned,
 )
+from icl_core.papers.birth.dimension.settings import View
 from icl_core.papers.birth.dimension.words import WORDS
 
 LEVELS = (0.5, 0.9)  # of theory's contours

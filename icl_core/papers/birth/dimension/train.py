@@ -17,8 +17,14 @@ from icl_core.machine import device
 from icl_core.papers.birth.dimension import one_step
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, training, widths_of
 from icl_core.papers.birth.shared import settings as one
-from icl_core.papers.birth.shared.chunks import counted_positions, query_blocks, split
-from icl_core.papers.birth.shared.fast_forward import layer1, layer2, make_tables
+from icl_core.papers.birth.shared.fast_forward import (
+    counted_positions,
+    layer1,
+    layer2,
+    make_tables,
+    query_blocks,
+    split,
+)
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import recalled
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample

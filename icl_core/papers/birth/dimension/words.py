@@ -6,8 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.birth.dimension.settings import Config, View, widths_of
-from icl_core.papers.birth.dimension.tuned_rates import (
+from icl_core.papers.birth.dimension.one_step import (
     FIXED,
     HALF,
     at_rates,
@@ -15,7 +14,8 @@ from icl_core.papers.birth.dimension.tuned_rates import (
     over_training,
     tuned,
 )
-from icl_core.papers.birth.shared.captions import EXAMPLE
+from icl_core.papers.birth.dimension.settings import Config, View, widths_of
+from icl_core.papers.birth.shared.words import EXAMPLE
 
 BATCHES = 16  # of the one step, if nothing else is said
 SHARES = (1 / 3, 3 / 4)

@@ -8,24 +8,15 @@ from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, The
 from icl_core.contract.visitor import Replacements
 from icl_core.papers.birth.induction import claims, grafted
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
-from icl_core.papers.birth.induction.draw import (
-    behaviour,
-    circuit,
-    curves,
-    grafts,
-    matrices,
-    own_sequence,
-    schedules,
-    stage,
-)
-from icl_core.papers.birth.induction.memory_formation import milestones
+from icl_core.papers.birth.induction.draw import behaviour, curves, matrices, schedules, sequence
+from icl_core.papers.birth.induction.load_run import milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import completed, compute, one_layer, opposite
 from icl_core.papers.birth.induction.words import WORDS, headline
-from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.shared.circuit import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
+from icl_core.papers.birth.shared.draw import TYPED
 from icl_core.papers.birth.shared.expected_recall import recalled
-from icl_core.papers.birth.shared.stage import TYPED
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
@@ -90,16 +81,16 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing(
             "first",
-            stage.first,
+            sequence.first,
             (*SEQUENCE, grafted.FIELDS["W_K1"], "strength"),
             applies=lambda config: config.layers == 2,
-            explanations=stage.first_cells,
+            explanations=sequence.first_cells,
         ),
         Drawing(
             "second",
-            stage.second,
+            sequence.second,
             (*SEQUENCE, *grafted.GRAFTS),
-            explanations=stage.second_cells,
+            explanations=sequence.second_cells,
         ),
         Drawing(
             "accuracy",
@@ -114,57 +105,55 @@ EXPERIMENT = Experiment(
         ),
         Drawing(
             "w_k1",
-            stage.w_k1,
+            sequence.w_k1,
             (grafted.FIELDS["W_K1"], "strength", *SEED),
             applies=lambda config: config.layers == 2,
-            explanations=stage.w_k1_cells,
+            explanations=sequence.w_k1_cells,
         ),
         Drawing(
             "w_k2",
-            stage.w_k2,
+            sequence.w_k2,
             (grafted.FIELDS["W_K2"], "strength", *SEED),
-            explanations=stage.w_k2_cells,
+            explanations=sequence.w_k2_cells,
         ),
         Drawing(
             "w_o2",
-            stage.w_o2,
+            sequence.w_o2,
             (grafted.FIELDS["W_O2"], "strength", *SEED),
-            explanations=stage.w_o2_cells,
+            explanations=sequence.w_o2_cells,
         ),
         Drawing(
             "graft",
-            grafts.draw,
+            matrices.surgery,
             (*grafted.GRAFTS, *SEED),
             GRAFT,
         ),
         Drawing(
             "score",
-            grafts.score,
+            matrices.score,
             (),
             GRAFT,
             applies=lambda config: config.layers == 2,
             wide=True,
         ),
-        Drawing(
-            "attention", own_sequence.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True
-        ),
-        Drawing("forward", own_sequence.forward, (*SEQUENCE, "sample", "length", "position"), OWN),
+        Drawing("attention", sequence.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
+        Drawing("forward", sequence.forward, (*SEQUENCE, "sample", "length", "position"), OWN),
         Drawing(
             "streams",
-            circuit.streams,
+            sequence.streams,
             (*SEQUENCE, "followed"),
             CIRCUIT,
             applies=lambda config: config.layers == 2,
         ),
-        Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
+        Drawing("paths", sequence.paths, (*SEQUENCE, "followed"), CIRCUIT),
         Drawing(
             "blocks",
-            circuit.blocks,
+            sequence.blocks,
             ("read", *SEED),
             CIRCUIT,
             applies=lambda config: config.layers == 2,
         ),
-        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong", *SEED), BESIDE, wide=True),
+        Drawing("matrix", matrices.matrices, ("memory", "raw", "wrong", *SEED), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, SEED, BESIDE),
         Drawing(
             "memories",

@@ -12,10 +12,9 @@ from torch import Tensor
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
-from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared import accuracy
+from icl_core.papers.birth.shared.accuracy import hits, share
 from icl_core.papers.birth.shared.behaviour import average, following, uniformity
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
@@ -80,7 +79,7 @@ def best_right(run: Run) -> Float[Tensor, "batch T"]:
     sequences of `look`."""
     task = task_of(run.config)
     batch = held_out(task, SEQUENCES, "cpu")
-    return baselines.best_hits(task, batch.inputs, batch.targets)
+    return accuracy.best_hits(task, batch.inputs, batch.targets)
 
 
 def _fields(

@@ -12,10 +12,9 @@ from icl_core.figures import significant
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
-from icl_core.papers.birth.shared import stage
-from icl_core.papers.birth.shared.draw import NAMES
+from icl_core.papers.birth.shared import draw
+from icl_core.papers.birth.shared.draw import NAMES, Heads
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.task import Batch, Task
@@ -85,7 +84,7 @@ def weights_shown(run: Run, view: View) -> Weights:
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
     """Return what the model makes of the sequence on stage, the model, and the sequence."""
-    sequence = stage.on_stage(task_of(run.config), view)
+    sequence = draw.on_stage(task_of(run.config), view)
     weights = weights_shown(run, view)
     return read(weights, sequence, run.config.layers), weights, sequence
 
@@ -93,7 +92,7 @@ def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 def heads(run: Run, view: View) -> Heads:
     """Return what the maps show of the sequence on stage."""
     outcome, _, sequence = reading(run, view)
-    return stage.heads(outcome, sequence)
+    return draw.heads(outcome, sequence)
 
 
 def _construction(

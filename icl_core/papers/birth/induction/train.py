@@ -9,9 +9,8 @@ import torch
 
 from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.contract.seeds import SHOWN, model_of_seed
-from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared import accuracy
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.seeds import seed_models
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.train import (
@@ -21,6 +20,7 @@ from icl_core.papers.birth.shared.train import (
     begun,
     frozen_of,
     held_out,
+    seed_models,
     task_of,
     training_phase,
 )
@@ -247,7 +247,7 @@ def _baselines(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
     """Return the accuracies of the baselines on the test set as `baseline/*` [1], their
     `names/baselines`, and the loss of the one-layer model on fresh batches, if there is one."""
     task = task_of(config)
-    accuracies = baselines.accuracies(task, held_out(task, EVALUATED))
+    accuracies = accuracy.accuracies(task, held_out(task, EVALUATED))
     curve: dict[str, np.ndarray] = {}
     if single := results.get(ONE_LAYER):
         accuracies[ONE_LAYER] = float(single["evaluated/accuracy"])

@@ -2,12 +2,7 @@
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.birth.laboratory import claims
-from icl_core.papers.birth.laboratory.draw import (
-    capacity,
-    inner_products,
-    learning,
-    parameterisations,
-)
+from icl_core.papers.birth.laboratory.draw import one_matrix, parameterisations
 from icl_core.papers.birth.laboratory.load_run import milestones
 from icl_core.papers.birth.laboratory.run import compute
 from icl_core.papers.birth.laboratory.settings import PRESETS, Config, View
@@ -39,9 +34,14 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=claims.measure,
     drawings=(
-        Drawing("near", inner_products.near, ("width",), moving=False, seeds=MEAN_OF_SEEDS),
+        Drawing("near", one_matrix.near, ("width",), moving=False, seeds=MEAN_OF_SEEDS),
         Drawing(
-            "capacity", capacity.capacity_panel, SHOWN, wide=True, moving=False, seeds=MEAN_OF_SEEDS
+            "capacity",
+            one_matrix.capacity_panel,
+            SHOWN,
+            wide=True,
+            moving=False,
+            seeds=MEAN_OF_SEEDS,
         ),
         Drawing(
             "concrete", parameterisations.concrete, (*SHOWN, "form", "rank", *SEED), moving=False
@@ -53,20 +53,20 @@ EXPERIMENT = Experiment(
             moving=False,
             seeds=MEAN_OF_SEEDS,
         ),
-        Drawing("strengths", learning.strengths, SEED),
-        Drawing("spread", inner_products.spread, ("width",), VECTORS, moving=False),
-        Drawing("norms", inner_products.norms, ("width",), VECTORS, moving=False),
-        Drawing("half", capacity.half, ("width",), CAPACITY, moving=False),
-        Drawing("zipf", capacity.zipf, SHOWN, CAPACITY, moving=False),
+        Drawing("strengths", one_matrix.strengths, SEED),
+        Drawing("spread", one_matrix.spread, ("width",), VECTORS, moving=False),
+        Drawing("norms", one_matrix.norms, ("width",), VECTORS, moving=False),
+        Drawing("half", one_matrix.half, ("width",), CAPACITY, moving=False),
+        Drawing("zipf", one_matrix.zipf, SHOWN, CAPACITY, moving=False),
         Drawing("factorised", parameterisations.factorised, (*SHOWN, "rank"), FORMS, moving=False),
         Drawing("heads", parameterisations.heads, (*SHOWN, "taken"), FORMS, moving=False),
         Drawing(
             "sets", parameterisations.sets, ("width", "members", "threshold"), FORMS, moving=False
         ),
         Drawing("norm", parameterisations.norm, SHOWN, FORMS, moving=False),
-        Drawing("recall", learning.recall, (), LEARNED),
-        Drawing("first", learning.first, (), LEARNED, moving=False),
-        Drawing("evened", learning.evened, (), LEARNED, moving=False),
+        Drawing("recall", one_matrix.recall, (), LEARNED),
+        Drawing("first", one_matrix.first, (), LEARNED, moving=False),
+        Drawing("evened", one_matrix.evened, (), LEARNED, moving=False),
     ),
     presets=PRESETS,
     cost=cost,

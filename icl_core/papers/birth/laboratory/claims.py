@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.birth.laboratory.learned_memory import one_step
 from icl_core.papers.birth.laboratory.load_run import at, growth, off_theory, waiting
+from icl_core.papers.birth.laboratory.run import one_step
 from icl_core.papers.birth.laboratory.settings import CLASSROOM
 
 WHICH = ("N", "d", "exponent")  # the memory that is learned

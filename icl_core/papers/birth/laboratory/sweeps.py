@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from icl_core.papers.birth.laboratory import memory, vectors
+from icl_core.papers.birth.laboratory import memory
 from icl_core.papers.birth.laboratory.settings import HEADS
 from icl_core.papers.birth.shared.expected_recall import recalled
 
@@ -33,7 +33,7 @@ def inner_products(seed: int) -> Rows:
     """Return statistics of random vectors, [widths] by name: the root mean square of inner
     products, the mean of norms, `within` what range 95% of the inner products of two vectors lie;
     and of some `share_…` [widths, bins], how they are spread."""
-    samples = [vectors.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]  # [SPREAD] each, by name
+    samples = [memory.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]  # [SPREAD] each, by name
     columns = {}
     for name in samples[0]:
         if "norm" not in name:
@@ -59,7 +59,7 @@ def asked_of(count: int) -> np.ndarray:
 def capacity(d: int, exponent: float, seed: int) -> Rows:
     """Return the shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored
     by Zipf's frequencies, of all pairs, `zipf`, and of the pairs as they come up, `asked`."""
-    U, V = vectors.pairs(CAPACITY[-1], d, seed)
+    U, V = memory.pairs(CAPACITY[-1], d, seed)
     draw = np.random.default_rng((seed, d, 9))
     rows = []
     for count in CAPACITY:
@@ -74,7 +74,7 @@ def _shares(
     U: np.ndarray, V: np.ndarray, exponent: float, draw: np.random.Generator
 ) -> list[float]:
     """Return the three shares of `capacity`, of one memory of each kind."""
-    often = vectors.zipf(len(U), exponent)
+    often = memory.zipf(len(U), exponent)
     asked = asked_of(len(U))
     occurring = draw.choice(len(U), len(asked), p=often)  # pairs as often as they come up
     equal = memory.full(U, V)
@@ -93,7 +93,7 @@ def expected(d: int, exponent: float) -> Rows:
         strengths = np.arange(1, count + 1) ** -exponent
         by_rank = recalled(d, strengths)
         equal = recalled(d, np.ones(count)).mean()
-        rows.append([equal, by_rank.mean(), by_rank @ vectors.zipf(count, exponent)])
+        rows.append([equal, by_rank.mean(), by_rank @ memory.zipf(count, exponent)])
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 
@@ -107,7 +107,7 @@ def forms(d: int, seed: int) -> Rows:
 
 def _forms_of(count: int, d: int, seed: int) -> dict[str, Any]:
     """Return the shares of `forms` for one number of pairs."""
-    U, V = vectors.pairs(count, d, seed)
+    U, V = memory.pairs(count, d, seed)
     asked = asked_of(count)
     x = U[asked]
 
@@ -143,7 +143,7 @@ def sets_of(
 ) -> tuple[Float[np.ndarray, "sets d"], Float[np.ndarray, "answers d"], np.ndarray]:
     """Return all sets of `members` of the tokens as the sum of their vectors, to about length 1;
     the outputs; which of these is each set's, drawn at random and equally often."""
-    tokens, V = vectors.pairs(TOKENS, d, seed)
+    tokens, V = memory.pairs(TOKENS, d, seed)
     subsets = list(combinations(range(TOKENS), members))
     sums = np.array([tokens[list(subset)].sum(0) for subset in subsets])  # (sets, d)
     keys = sums / np.float32(np.sqrt(members))

@@ -9,6 +9,7 @@ that share tensors which change elsewhere in the series, are named.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +22,19 @@ import torch
 from icl_core.machine.folders import read_regular_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Weights
+
+FOLDER = "ICL_MODELS"
+
+
+def place_of(name: str) -> Path | None:
+    """Return `<ICL_MODELS>/<name>` or `<ICL_MODELS>/<name>.gguf`; None if there is neither."""
+    if folder := os.environ.get(FOLDER):
+        parent = Path(os.path.expanduser(folder))  # which leaves a user that there is not as it is
+        for path in (parent / name, parent / f"{name}.gguf"):
+            if os.path.exists(path):  # False also for a name that no path can have
+                return path
+    return None
+
 
 STEP = re.compile(r"(?:step|checkpoint)[-_]?(\d{1,9})(?!\d)", re.IGNORECASE)
 MOST = 40  # checkpoints of a series

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.birth.pretrained import checkpoints, copying, recall, repeated, texts
+from icl_core.papers.birth.pretrained import checkpoints, recall, texts
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.recall import Head
-from icl_core.papers.birth.pretrained.repeated import CHOOSING, DRAWS, generator_of
 from icl_core.papers.birth.pretrained.settings import SERIES, Config
 from icl_core.papers.birth.pretrained.sources import open_model, path_of, read
+from icl_core.papers.birth.pretrained.texts import CHOOSING, DRAWS, generator_of
 from icl_core.papers.birth.shared import probes
 
 # heads of either kind among which pairs are asked for
@@ -87,13 +87,13 @@ class Chosen:
     def __init__(self, model: Reader, tokens: Tokens, config: Config) -> None:
         inputs = _repeated(config, tokens, CHOOSING)
         outcome = forward(model, inputs, keep=True)
-        measures = repeated.head_scores(outcome.attention, inputs)
-        scores = dict(zip(repeated.MEASURES, measures, strict=True))
+        measures = texts.head_scores(outcome.attention, inputs)
+        scores = dict(zip(texts.MEASURES, measures, strict=True))
         count = model.shape.layers * model.shape.heads
-        every = repeated.ranked(scores["followers"] - scores["even"])
+        every = texts.ranked(scores["followers"] - scores["even"])
         self.strongest = every[: min(INDUCTION, count // 3)]
         self.others = every[len(self.strongest) :]
-        self.previous = repeated.ranked(scores["previous"])[: min(PREVIOUS, count // 3)]
+        self.previous = texts.ranked(scores["previous"])[: min(PREVIOUS, count // 3)]
         self.group = self.strongest[:GROUP]
         self.counts = [number for number in COUNTS if number <= len(self.strongest)]
         asked = _asked(config, model, tokens, CHOOSING)
@@ -121,7 +121,7 @@ class Chosen:
     def arrays(self) -> dict[str, np.ndarray]:
         """The names of what was chosen, for the run."""
         return {
-            "names/measures": names(repeated.MEASURES),
+            "names/measures": names(texts.MEASURES),
             "names/strongest": names(map(name_of, self.strongest)),
             "names/previous": names(map(name_of, self.previous)),
             "names/readers": names(map(name_of, self.readers)),
@@ -141,12 +141,12 @@ def name_of(head: Head) -> str:
 
 def _repeated(config: Config, tokens: Tokens, draw: int) -> torch.Tensor:
     generator = generator_of(config.seed, draw, SEQUENCES)
-    return repeated.sequences(tokens, config.sequences, config.length, generator)
+    return texts.sequences(tokens, config.sequences, config.length, generator)
 
 
 def _asked(config: Config, model: Reader, tokens: Tokens, draw: int) -> recall.Asked:
     generator = generator_of(config.seed, draw, TOKENS)
-    return recall.asked(model, tokens.start, repeated.drawn_tokens(tokens, config.asked, generator))
+    return recall.asked(model, tokens.start, texts.drawn_tokens(tokens, config.asked, generator))
 
 
 def _draw(
@@ -160,8 +160,8 @@ def _draw(
     ).tolist()
     random = [chosen.others[index] for index in others]
     return {
-        "repeated/loss": repeated.losses(outcome.logits, inputs).each.numpy(),
-        "heads/scores": repeated.head_scores(outcome.attention, inputs),
+        "repeated/loss": texts.losses(outcome.logits, inputs).each.numpy(),
+        "heads/scores": texts.head_scores(outcome.attention, inputs),
         **_without(model, inputs, outcome, chosen, random),
         **_pairs(config, model, tokens, chosen, draw),
         **_moved(config, model, inputs, outcome, chosen, random, draw),
@@ -179,13 +179,13 @@ def _without(
     what followed without each previous-token head."""
 
     def halves(heads: list[Head], by: list[torch.Tensor] | None) -> list[float]:
-        losses = repeated.losses_without(model, inputs, outcome, heads, by)
+        losses = texts.losses_without(model, inputs, outcome, heads, by)
         return [losses.first, losses.second]
 
-    mean = repeated.mean_outputs(outcome)
+    mean = texts.mean_outputs(outcome)
     size = len(chosen.group)
     patched = [
-        repeated.followers_without(model, inputs, outcome, head, mean, chosen.readers)
+        texts.followers_without(model, inputs, outcome, head, mean, chosen.readers)
         for head in chosen.previous
     ]
     return {
@@ -217,7 +217,7 @@ def _pairs(
         "pairs/recall": recall.of_pairs(model, chosen.previous, chosen.strongest, asked, recall.AT),
         "best/recall": np.array(by_offset),
         **memories,
-        "copy/directly": np.array([copying.directly(model, head, asked) for head in chosen.group]),
+        "copy/directly": np.array([recall.directly(model, head, asked) for head in chosen.group]),
     }
 
 
@@ -232,9 +232,9 @@ def _moved(
 ) -> dict[str, np.ndarray]:
     """Return what the model says where heads look elsewhere."""
     generator = generator_of(config.seed, draw, PLACES)
-    places = copying.places(inputs, generator)
+    places = recall.places(inputs, generator)
     sets = [*chosen.moved.values(), random[: len(chosen.group)]]
-    rows = [copying.moved(model, inputs, outcome, heads, places) for heads in sets]
+    rows = [recall.moved(model, inputs, outcome, heads, places) for heads in sets]
     return {
         "copy/says": np.array([row.says for row in rows]),
         "copy/gains": np.array([row.gains for row in rows]),
@@ -281,7 +281,7 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
         "snapshot/step": np.array(steps),
         "series/scores": np.stack(scores).astype(np.float32),
         "series/halves": np.stack(halves).astype(np.float32),
-        "names/measures": names(repeated.MEASURES),
+        "names/measures": names(texts.MEASURES),
         "names/files": names(checkpoint.path.name for checkpoint in every),
         "names/digests": names(digests),
         "names/remarks": names(checkpoints.remarks(steps, digests, tensors, stated)),
@@ -296,9 +296,9 @@ def _measured(config: Config, model: Reader, tokens: Tokens) -> tuple[np.ndarray
     halves = []
     for draw in range(DRAWS):
         generator = generator_of(config.seed, draw, 0)
-        inputs = repeated.sequences(tokens, config.sequences, length, generator)
+        inputs = texts.sequences(tokens, config.sequences, length, generator)
         outcome = forward(model, inputs, keep=True)
-        losses = repeated.losses(outcome.logits, inputs)
-        scores.append(repeated.head_scores(outcome.attention, inputs))
+        losses = texts.losses(outcome.logits, inputs)
+        scores.append(texts.head_scores(outcome.attention, inputs))
         halves.append([losses.first, losses.second])
     return np.stack(scores), np.array(halves)

@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import DIGEST, BadSetting, choice, document, settings, slider, text
 from icl_core.machine import device
 from icl_core.papers.birth.pretrained import checkpoints, given
-from icl_core.papers.birth.pretrained.model_folder import place_of
+from icl_core.papers.birth.pretrained.checkpoints import place_of
 
 ASKED = "what is asked"
 REPEATS = "repetition"

@@ -1,5 +1,13 @@
-"""Three recorded texts: their attention maps, and what the model would say after each layer (the
-logit lens)."""
+"""The texts on which a language model is measured. Random tokens, the same ones twice: what the
+second half costs, and what every head does there. And three recorded texts: their attention maps,
+and what the model would say after each layer (the logit lens).
+
+Only the context tells the second half of repeated tokens, so that what is gained there is learned
+in context. Each sequence begins with the model's start token.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -8,9 +16,159 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.contract.experiment import names
-from icl_core.papers.birth.pretrained import repeated
-from icl_core.papers.birth.pretrained.readers.model import Reader, forward
+from icl_core.papers.birth.pretrained.readers.model import (
+    Change,
+    HeadOutputs,
+    Pass,
+    Reader,
+    forward,
+)
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
+from icl_core.papers.birth.shared.behaviour import (
+    average,
+    by_chance,
+    on_followers,
+    on_previous,
+    uniformity,
+)
+
+MEASURES = ("previous", "followers", "even", "uniformity")
+DRAWS = 5
+CHOOSING = 99  # the draw on which heads are chosen that the other draws take away
+
+
+def generator_of(seed: int, draw: int, what: int) -> torch.Generator:
+    """Return the generator of a draw; `what` sets apart what is drawn."""
+    return torch.Generator().manual_seed(1000 * seed + 10 * draw + what)
+
+
+def drawn_tokens(tokens: Tokens, count: int, generator: torch.Generator) -> Int[Tensor, "count"]:
+    """Return different ordinary tokens, in random order."""
+    order = torch.randperm(len(tokens.ordinary), generator=generator)[:count]
+    return torch.tensor(tokens.ordinary)[order]
+
+
+def sequences(
+    tokens: Tokens, count: int, length: int, generator: torch.Generator
+) -> Int[Tensor, "count T"]:
+    """Return sequences of a start token and `length` different random tokens, twice."""
+    rows = []
+    for _ in range(count):
+        half = drawn_tokens(tokens, length, generator)
+        rows.append(torch.cat([torch.tensor([tokens.start]), half, half]))
+    return torch.stack(rows)
+
+
+class Losses(NamedTuple):
+    """Cross entropy in nats, a mean over sequences: of every token after the first, of the first
+    half, and of the second without its first token, which nothing announces."""
+
+    each: Float[Tensor, "T"]
+    first: float
+    second: float
+
+
+def losses(logits: Float[Tensor, "batch T N"], inputs: Int[Tensor, "batch T"]) -> Losses:
+    """Return what each token of repeated sequences costs."""
+    every = F.cross_entropy(logits[:, :-1].mT, inputs[:, 1:], reduction="none")  # (batch, T - 1)
+    each = every.mean(0)
+    half = len(each) // 2
+    return Losses(each, float(each[:half].mean()), float(each[half + 1 :].mean()))
+
+
+def head_scores(
+    maps: list[Float[Tensor, "batch H T T"]], inputs: Int[Tensor, "batch T"]
+) -> Float[np.ndarray, "measures layers H"]:
+    """Return MEASURES of every head, by the measures of the full transformer's heads: attention on
+    the previous token; in the second half on what followed the same token before, and what even
+    attention has there; and how even it is."""
+    T = inputs.shape[1]
+    again = torch.arange(T) > T // 2  # queries whose token has come before
+    where = again.expand(len(inputs), T)
+    spread = inputs[:, None]  # (batch, 1, T)
+    rows = []
+    for layer in maps:
+        even = average(by_chance(spread), where).expand(layer.shape[1])
+        measures = (
+            average(on_previous(layer)),
+            average(on_followers(layer, spread), where),
+            even,
+            average(uniformity(layer)),
+        )
+        rows.append(torch.stack(measures))  # (measures, H)
+    return torch.stack(rows, 1).float().numpy()
+
+
+def ranked(scores: Float[np.ndarray, "layers H"]) -> list[tuple[int, int]]:
+    """Return all heads as (layer, head), counted from 1, the highest score first."""
+    order = np.argsort(-scores, axis=None, kind="stable")
+    heads = scores.shape[1]
+    return [(int(at) // heads + 1, int(at) % heads + 1) for at in order]
+
+
+def mean_outputs(outcome: Pass) -> list[Float[Tensor, "H d_H"]]:
+    """Return the mean output of every head over sequences and positions, a tensor a layer."""
+    return [z.mean((0, 2)) for z in outcome.outputs]
+
+
+def replacing(
+    which: list[tuple[int, int]], by: list[Float[Tensor, "H d_H"]] | None
+) -> Callable[[int, HeadOutputs], HeadOutputs]:
+    """Return the change that puts a vector, or zero, in the place of some heads' outputs."""
+
+    def outputs(layer: int, z: HeadOutputs) -> HeadOutputs:
+        at = [head - 1 for each, head in which if each == layer]
+        if not at:
+            return z
+        z = z.clone()
+        z[:, at] = 0.0 if by is None else by[layer - 1][at][:, None]
+        return z
+
+    return outputs
+
+
+@torch.no_grad()
+def losses_without(
+    model: Reader,
+    inputs: Int[Tensor, "batch T"],
+    outcome: Pass,
+    which: list[tuple[int, int]],
+    by: list[Float[Tensor, "H d_H"]] | None,
+) -> Losses:
+    """Return what tokens cost with some heads replaced, by vectors or by zero. `outcome` is what
+    the model makes of them as it is."""
+    change = Change(outputs=replacing(which, by))
+    return losses(changed_logits(model, outcome, which, change), inputs)
+
+
+@torch.no_grad()
+def followers_without(
+    model: Reader,
+    inputs: Int[Tensor, "batch T"],
+    outcome: Pass,
+    which: tuple[int, int],
+    by: list[Float[Tensor, "H d_H"]],
+    readers: list[tuple[int, int]],
+) -> Float[np.ndarray, "readers"]:
+    """Return the attention of some heads on what followed, in the second half, with one head
+    replaced by a vector: that of a head which is not behind it stays."""
+    first, _ = which
+    change = Change(outputs=replacing([which], by))
+    changed = model.onward(outcome.streams[first - 1], first, change, keep=True)
+    maps = [*outcome.attention[: first - 1], *changed.attention]
+    scores = dict(zip(MEASURES, head_scores(maps, inputs), strict=True))["followers"]
+    return np.array([scores[layer - 1, number - 1] for layer, number in readers])
+
+
+@torch.no_grad()
+def changed_logits(
+    model: Reader, outcome: Pass, which: list[tuple[int, int]], change: Change
+) -> Float[Tensor, "batch T N"]:
+    """Return the logits where some heads do something else: before the first layer that has one of
+    them nothing changes."""
+    first = min(layer for layer, _ in which)
+    return model.onward(outcome.streams[first - 1], first, change).logits
+
 
 SENTENCE = " A small brown dog sleeps under the old table."
 PATTERN = "abcXabcXab"
@@ -29,7 +187,7 @@ def recorded(
         letters[letter] = tokens.encode(letter)[0]
     sentence = tokens.encode(SENTENCE)[:SHOWN]  # of a model of single characters, its beginning
     texts = {
-        "random": repeated.sequences(tokens, 1, SHOWN, generator)[0, 1:].tolist(),
+        "random": sequences(tokens, 1, SHOWN, generator)[0, 1:].tolist(),
         "sentence": sentence * 2,
         "pattern": [letters[letter] for letter in PATTERN],
     }

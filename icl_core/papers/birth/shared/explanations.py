@@ -21,12 +21,11 @@ from icl_core.contract.explanation import (
 from icl_core.figures.attention_maps import positions
 from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.heatmaps import block_means_of, block_of
-from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.memories import memory as stored_in
+from icl_core.papers.birth.shared.draw import NAMES, square
 from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.probes import memory as stored_in
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown
-from icl_core.papers.birth.shared.stage import square
 from icl_core.papers.birth.shared.task import Task
 
 # the vector on the left of a memory, and what the memory makes of the one on its right

@@ -18,19 +18,22 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from icl_core.papers.birth.shared.accuracy import hits_beside
-from icl_core.papers.birth.shared.chunks import (
+from icl_core.papers.birth.shared.accuracy import hits_beside, share
+from icl_core.papers.birth.shared.fast_forward import (
     Chunk,
+    Tables,
     counted_positions,
     flat,
+    layer1,
+    layer2,
+    make_tables,
     query_blocks,
     row_blocks,
     split,
 )
-from icl_core.papers.birth.shared.fast_forward import Tables, layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import TRAINED, Weights
 from icl_core.papers.birth.shared.task import Batch
 
@@ -249,17 +252,3 @@ def evaluate(
     means = {name: mean for name, (mean, _) in shares.items()}
     errors = {f"{name}_error": error for name, (_, error) in shares.items()}
     return means | errors
-
-
-def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
-    """Return the mean of `values` [batch, T] over the positions `where`, and its standard error by
-    linearising the ratio of the sequences' sums. Both are NaN over no positions."""
-    sums = (values * where).double().sum(1)  # (batch)
-    numbers = where.double().sum(1)  # (batch)
-    batch = len(sums)
-    count = float(numbers.sum())
-    if count == 0:
-        return math.nan, math.nan
-    mean = float(sums.sum()) / count
-    spread = float((sums - mean * numbers).square().sum()) * batch / max(1, batch - 1)
-    return mean, math.sqrt(spread) / count

@@ -1,6 +1,7 @@
-"""Trains the simplified transformer of Section 4.2 once on the bigram task."""
+"""Trains the simplified transformer of Section 4.2 once on the bigram task; and what a run of
+several seeds stores of its models."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Tensors
+from icl_core.contract.seeds import other_seeds
 from icl_core.machine import device
 from icl_core.papers.birth.shared import gradient, own_matrices, probes
 from icl_core.papers.birth.shared.gradient import evaluate
@@ -185,3 +187,21 @@ def optimiser(config: Any, parameters: list[torch.Tensor]) -> torch.optim.Optimi
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.batches(), **state.curves()}
+
+
+def seed_models(
+    results: Mapping[str, Tensors], seeds: int, kinds: tuple[str, ...]
+) -> dict[str, np.ndarray]:
+    """Return the tensors that store the models of all seeds but the first.
+
+    results  what the phases "seed 0", "seed 1", … of a run have ended in, by name
+    seeds    the number of seeds
+    kinds    how the names begin of the tensors that make a model: "final/"
+    """
+    models: dict[int, Tensors] = {}
+    for index in range(1, seeds):
+        tensors = results[f"seed {index}"]
+        models[index + 1] = {
+            name: array for name, array in tensors.items() if name.startswith(kinds)
+        }
+    return other_seeds(models)

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 from icl_core.contract.diagram import Diagram
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.papers.birth.shared.diagram import model_diagram
-from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.stage import TYPED
+from icl_core.papers.birth.shared.draw import NAMES, TYPED
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.draw import proof, stage
 from icl_core.papers.birth.steps.load_run import stage_text

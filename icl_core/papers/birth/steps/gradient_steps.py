@@ -1,21 +1,25 @@
-"""Three gradient steps from zero, one matrix after the other: on batches, or in exact
-expectation."""
+"""Three gradient steps from zero, one matrix after the other: on batches, or in exact expectation;
+and the example of Section 6: y is to be predicted from x = w_E(y) + p_t, the position being noise,
+after one such step. Signal and noise of that step, for infinitely many inputs, for a batch, and for
+one input a character."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.birth.shared import gradient as whole
 from icl_core.papers.birth.shared import proof_model
-from icl_core.papers.birth.shared import task as text
+from icl_core.papers.birth.shared import task as tasks
+from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.model import Weights, initialise
-from icl_core.papers.birth.shared.proof_data import sample
-from icl_core.papers.birth.shared.proof_model import MATRICES
+from icl_core.papers.birth.shared.proof_model import MATRICES, sample
 from icl_core.papers.birth.shared.task import Counts, Task, make_task, shakespeare
-from icl_core.papers.birth.steps import exact_expectation
+from icl_core.papers.birth.steps import lemmas
 from icl_core.papers.birth.steps.settings import Config
 
 TRIGGERS = 5  # a sequence of the whole model's task; the proof has one
@@ -57,7 +61,7 @@ def on_batches(config: Config) -> Gradient:
     def gradient(name: str, step: int, weights: Weights) -> Tensor:
         generator = _generator(BATCHES * (1 + step) + config.seed)
         if config.setup == "whole":
-            batch = text.sample(task, config.batch, generator)
+            batch = tasks.sample(task, config.batch, generator)
             return whole.loss_and_gradient(weights, batch, train=(name,))[0][name]
         return proof_model.gradient(
             name, weights, sample(config.N, config.T, config.batch, generator)
@@ -68,7 +72,7 @@ def on_batches(config: Config) -> Gradient:
 
 def exactly(name: str, step: int, weights: Weights) -> Tensor:
     """Return the coefficients of the proof's gradient in expectation."""
-    return exact_expectation.expected(name, weights)
+    return lemmas.expected(name, weights)
 
 
 def taken(config: Config, name: str, coefficients: Tensor, weights: Weights) -> Weights:
@@ -108,3 +112,54 @@ def seeds_of(config: Config) -> list[Config]:
     return [
         replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)
     ]
+
+
+KNOWN = ("exact", "batch", "one")  # how many inputs: infinitely many, a batch, one a character
+
+
+class Step(NamedTuple):
+    """What the matrix says after one step of size N, so that a right answer reads about one."""
+
+    tokens: Float[Tensor, "N N"]  # w_U(k)^T W_1 w_E(j): the signal on its diagonal
+    places: Float[Tensor, "N T"]  # w_U(k)^T W_1 p_t: the noise
+
+    @property
+    def signal(self) -> float:
+        """Return the mean reading of a right answer."""
+        return float(self.tokens.diagonal().mean())
+
+    @property
+    def noise(self) -> float:
+        """Return the root mean square reading of a position."""
+        return float(self.places.square().mean().sqrt())
+
+    @property
+    def accuracy(self) -> float:
+        """Return the share of right answers over all characters at all positions."""
+        logits = self.tokens.T[:, None] + self.places.T  # [y, t, k]
+        return float(hits(logits, torch.arange(len(self.tokens))[:, None]).double().mean())
+
+
+def noise_step(weights: Weights, variant: str, batch: int, generator: torch.Generator) -> Step:
+    """Take one step from zero; with infinitely many inputs by eq. 12.
+
+    variant    how many inputs there are, one of KNOWN
+    batch      their number, if they are a batch
+    generator  draws them
+    """
+    E, P, U = (vectors.double() for vectors in (weights.W_E, weights.P, weights.W_U))
+    N = len(E)
+    T = len(P)
+    if variant == "exact":
+        W = U.T @ (E - E.mean(0))
+    else:
+        y = torch.arange(N)
+        if variant == "batch":
+            y = torch.randint(N, (batch,), generator=generator)
+        t = torch.randint(T, (len(y),), generator=generator)
+        # how often each answer came with each token and position
+        counts = torch.zeros(N, N + T, dtype=torch.float64)
+        counts.index_put_((y, y), torch.ones(()).double(), accumulate=True)
+        counts.index_put_((y, N + t), torch.ones(()).double(), accumulate=True)
+        W = N / len(y) * U.T @ (counts - counts.mean(0)) @ torch.cat([E, P])  # 1{y = k} − 1 / N
+    return Step(U @ W @ E.T, U @ W @ P.T)

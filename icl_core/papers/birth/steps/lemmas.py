@@ -1,7 +1,11 @@
-"""Lemmas 1, 2, 4 and 5, each twice: its formula, sum by sum as it is printed, and the gradient of
-its loss by autograd.
+"""The lemmas of Theorem 3's proof. Lemmas 1, 2, 4 and 5, each twice: its formula, sum by sum as it
+is printed, and the gradient of its loss by autograd, in the paper's orientation, in float64: of W_K
+they are sums of (key) (query)^T.
 
-Gradients are in the paper's orientation: of W_K they are sums of (key) (query)^T. Float64.
+Above them, the proof's gradients in exact expectation over its sequences (`shared/proof_model.py`):
+Lemmas 2, 4 and 5 with its two approximations, p̂ = 1/N and, for W_K1, layer 2's softmax linearised
+about zero (eqs. 15, 17 and B.3.3). Each is a table of coefficients as `proof_model.gradient` gives:
+how the expected loss changes with each reading.
 """
 
 from collections.abc import Callable
@@ -12,8 +16,147 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.proof_data import Drawn
-from icl_core.papers.birth.steps.exact_expectation import even
+from icl_core.papers.birth.shared.proof_model import PLACED, TOKENS, Drawn, tables
+
+
+def answer_probability(N: int, T: int) -> Float[Tensor, "T"]:
+    """Return P(z_t = y) at every position: how often the answer itself stands there. Every other
+    token has the rest evenly."""
+    same = 1 / N  # the probability that output and trigger are one
+    t = torch.arange(T)
+    # the output's place, where it differs from the trigger
+    output = ((t >= 1) & (t <= T - 2)).double() / (T - 2)
+    trigger = (t <= T - 3).double() / (T - 2) + (t == T - 1)
+    apart = output + (1 - output - trigger) / (N - 1)
+    return (1 - same) * apart + same * (t >= T - 2)
+
+
+def more_often(N: int, T: int) -> Float[Tensor, "T"]:
+    """Return a_t of E[1{z_t = j} | y = k] − E[1{z_t = j}] = a_t (1{j = k} − 1 / N)."""
+    return (N * answer_probability(N, T) - 1) / (N - 1)
+
+
+def pairs(
+    F: Float[Tensor, "N N"], places: Float[Tensor, "N T"], N: int, T: int
+) -> Float[Tensor, "T T N N"]:  # fmt: skip
+    """Return E[f_y(z_t, t) 1{z_s = i} 1{q = j}] as [t, s, i, j], with f_y(z, t) = F[y, z] +
+    places[y, t], float64."""
+    F = F.double()
+    places = places.double()
+    same = 1 / N  # the probability that output and trigger are one
+    expectation = torch.zeros(T, T, N, N, dtype=torch.float64)
+    for first in range(T - 2):
+        expectation += _apart(F, places, N, T, first)
+    expectation *= (1 - same) / (N * (N - 1) * (T - 2))
+    return expectation + same / N * _beside(F, places, N, T)
+
+
+def _elsewhere(N: int) -> Float[Tensor, "N N"]:
+    """Return the law of a token in a free place as [i, q]: uniform over all but q."""
+    return (1 - torch.eye(N, dtype=torch.float64)) / (N - 1)
+
+
+def _apart(F: Tensor, places: Tensor, N: int, T: int, first: int) -> Float[Tensor, "T T N N"]:
+    """Return the expectation where the trigger stands at `first`, summed over all outputs y that
+    are not q."""
+    free = _elsewhere(N)
+    eye = torch.eye(N, dtype=torch.float64)
+    at_free = F @ free  # [y, q]: the mean of F[y, z] over a free place
+    f = at_free.repeat(T, 1, 1) + places.T[:, :, None]  # [t, y, q]
+    f[[first, T - 1]] += F - at_free
+    f[first + 1] += F.diagonal()[:, None] - at_free
+    f = f * (1 - eye)  # y is not q
+    total = f.sum(1)  # [t, q]
+    expectation = total[:, None, None, :] * free  # s free: [t, 1, i, q], the same for every s
+    expectation = expectation.repeat(1, T, 1, 1)  # [t, s, i, q]
+    expectation[:, [first, T - 1]] = (total[:, None, :] * eye)[:, None]
+    expectation[:, first + 1] = f  # z_s is y
+    # t = s in a free place: f and the token are not independent
+    correction = (F.sum(0)[:, None] - F.T) * free - (at_free * (1 - eye)).sum(0) * free  # [i, q]
+    for t in set(range(T)) - {first, first + 1, T - 1}:
+        expectation[t, t] += correction
+    return expectation
+
+
+def _beside(F: Tensor, places: Tensor, N: int, T: int) -> Float[Tensor, "T T N N"]:
+    """Return the expectation where output and trigger are one, y = q, at T − 1 and T."""
+    free = _elsewhere(N)
+    eye = torch.eye(N, dtype=torch.float64)
+    at_free = (F * free.T).sum(1)  # [q]
+    f = at_free.repeat(T, 1) + places.T  # [t, q]
+    f[T - 2 :] += F.diagonal() - at_free
+    expectation = (f[:, None, None, :] * free).repeat(1, T, 1, 1)  # [t, s, i, q]
+    expectation[:, T - 2 :] = (f[:, None, :] * eye)[:, None]
+    correction = F.T * free - at_free * free  # [i, q]
+    for t in range(T - 2):
+        expectation[t, t] += correction
+    return expectation
+
+
+def expected(name: str, weights: Weights) -> Float[Tensor, "rows M"]:
+    """Return the coefficients of a step from W = 0, float64. `weights` hold what the steps before
+    have learned."""
+    double = weights.to(torch.float64)
+    return {"W_O2": output, "W_K2": match, "W_K1": look}[name](double)
+
+
+def even(T: int) -> Float[Tensor, "T T"]:
+    """Return layer 1's attention before it has learned: position t looks alike at all up to it."""
+    return torch.ones(T, T, dtype=torch.float64).tril() / torch.arange(1, T + 1)[:, None]
+
+
+def shares(N: int, T: int) -> tuple[float, float]:
+    """Return how much more of the answer than of any other token there is in what W_O2 reads: in
+    the tokens, and, by way of layer 1, in the means up to each. The second over the first is eq.
+    16's τ: how strong the spurious pairs are."""
+    often = more_often(N, T) / T
+    return float(often.sum()), float((even(T) @ often).sum())
+
+
+def output(weights: Weights) -> Float[Tensor, "N two_M"]:
+    """Return the coefficients of W_O2 (eq. 15): with even attention, what the stream holds more of
+    where the answer is k. Positions cancel."""
+    N = len(weights.W_E)
+    T = len(weights.P)
+    centred = torch.eye(N, dtype=torch.float64) - 1 / N
+    blank = torch.zeros(N, T, dtype=torch.float64)
+    own, mean = shares(N, T)
+    return -torch.cat([own * centred, blank, mean * centred, blank], 1) / N
+
+
+def _surprises(says: Tensor) -> Tensor:
+    """Return Σ_k (1/N − 1{y = k}) w_U(k)^T Φ2 u for every answer y: how a value u changes the
+    loss."""
+    return says.mean(0) - says
+
+
+def match(weights: Weights) -> Float[Tensor, "N M"]:
+    """Return the coefficients of W_K2 (Lemma 4, eq. 17), layer 1 even: expectations of pairs of
+    tokens."""
+    N = len(weights.W_E)
+    T = len(weights.P)
+    F = _surprises(tables(weights, PLACED).says)
+    expectations = pairs(F[:, :N], F[:, N:], N, T)  # [t, s, i, q]
+    # [t, s]: what the key t holds of s, less the mean over keys
+    centred = (even(T) - even(T).mean(0)) / T
+    tokens = torch.einsum("ts,tsiq->qi", centred, expectations)
+    places = torch.einsum("ts,tsq->qs", centred, expectations.sum(2))
+    return torch.cat([tokens, places], 1)
+
+
+def look(weights: Weights) -> Float[Tensor, "T T"]:
+    """Return the coefficients of W_K1 (Lemma 5), on tokens alone: the readings of W_K2 take the
+    place of the keys."""
+    N = len(weights.W_E)
+    T = len(weights.P)
+    readings = tables(weights, TOKENS)
+    expectations = pairs(_surprises(readings.says), torch.zeros(N, T), N, T)  # [t, s, i, q]
+    # [t, s]: E of the surprise of the value t times what the token s matches
+    slopes = torch.einsum("tsiq,qi->ts", expectations, readings.matches)
+    slopes = (slopes - slopes.mean(0)) / T
+    A1 = even(T)
+    return A1 * (slopes - (A1 * slopes).sum(1, keepdim=True))
+
 
 Both = tuple[Tensor, Tensor]  # the formula's matrix, autograd's
 

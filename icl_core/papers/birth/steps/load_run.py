@@ -10,8 +10,7 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.seeds import setting_of
 from icl_core.figures.character_labels import typed_form
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.proof_data import sample
-from icl_core.papers.birth.shared.proof_model import back, tables
+from icl_core.papers.birth.shared.proof_model import back, sample, tables
 from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
 from icl_core.papers.birth.shared.sequence import read as read_whole
 from icl_core.papers.birth.steps.gradient_steps import begun, taken, task_of

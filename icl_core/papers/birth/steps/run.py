@@ -17,12 +17,10 @@ from icl_core.papers.birth.shared.behaviour import average, on_followers, on_pre
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
-from icl_core.papers.birth.shared.proof_data import Drawn, sample
-from icl_core.papers.birth.shared.proof_model import MATRICES
+from icl_core.papers.birth.shared.proof_model import MATRICES, Drawn, sample
 from icl_core.papers.birth.shared.task import Task, make_task
 from icl_core.papers.birth.shared.train import held_out
-from icl_core.papers.birth.steps import lemmas, noise_example
-from icl_core.papers.birth.steps.exact_expectation import shares
+from icl_core.papers.birth.steps import gradient_steps, lemmas
 from icl_core.papers.birth.steps.gradient_steps import (
     begun,
     exactly,
@@ -31,6 +29,7 @@ from icl_core.papers.birth.steps.gradient_steps import (
     task_of,
     walk,
 )
+from icl_core.papers.birth.steps.lemmas import shares
 from icl_core.papers.birth.steps.settings import (
     CHECKED,
     LEMMAS,
@@ -211,15 +210,15 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
         end_recalls = recalls(weights, task_of(config_at_d))
         generator = torch.Generator().manual_seed(config.seed)
         steps = [
-            noise_example.step(weights, variant, config.batch, generator)
-            for variant in noise_example.KNOWN
+            gradient_steps.noise_step(weights, variant, config.batch, generator)
+            for variant in gradient_steps.KNOWN
         ]
         shares_right.append([end_recalls[name] for name in MATRICES])
         examples.append([[step.accuracy, step.signal, step.noise] for step in steps])
     by_matrix = np.array(shares_right, np.float32).T  # (matrices, widths)
     tensors = {f"sweep/recall_{name}": row for name, row in zip(MATRICES, by_matrix, strict=True)}
     by_variant = np.array(examples, np.float32)  # (widths, variants, measures)
-    for i, variant in enumerate(noise_example.KNOWN):
+    for i, variant in enumerate(gradient_steps.KNOWN):
         for j, measure in enumerate(("accuracy", "signal", "noise")):
             tensors[f"toy/{measure}_{variant}"] = by_variant[:, i, j]
     return tensors

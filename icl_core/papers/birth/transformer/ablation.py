@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.accuracy import hits, share
 from icl_core.papers.birth.shared.full.head_scores import achieved, loss_and_hits, passes
 from icl_core.papers.birth.shared.full.model import (
     Change,
@@ -25,7 +25,6 @@ from icl_core.papers.birth.shared.full.model import (
     logits_of,
     read,
 )
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
 
 POSITIONS = 2**14  # held-out positions on which a replacement is evaluated

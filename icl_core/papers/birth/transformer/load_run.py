@@ -12,12 +12,16 @@ import torch
 from icl_core.contract.experiment import Run
 from icl_core.contract.seeds import of_seed
 from icl_core.figures import mean_of
-from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.accuracy import copied_the_unlikely, hits
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
-from icl_core.papers.birth.shared.copying import copied_the_unlikely
-from icl_core.papers.birth.shared.full.head_scores import passes
+from icl_core.papers.birth.shared.full.head_scores import (
+    PROBED,
+    OneBack,
+    one_back,
+    one_back_of,
+    passes,
+)
 from icl_core.papers.birth.shared.full.model import forward
-from icl_core.papers.birth.shared.full.where_read import PROBED, OneBack, one_back, one_back_of
 from icl_core.papers.birth.shared.train import held_out, task_of
 from icl_core.papers.birth.transformer.ablation import POSITIONS, Bench
 from icl_core.papers.birth.transformer.measurements import pair_of

@@ -10,12 +10,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from icl_core.contract.experiment import names
-from icl_core.papers.birth.shared.accuracy import hits
-from icl_core.papers.birth.shared.baselines import unusual
+from icl_core.papers.birth.shared.accuracy import hits, share, unusual
 from icl_core.papers.birth.shared.behaviour import by_position, on_previous
 from icl_core.papers.birth.shared.full.head_scores import head_names, passes
 from icl_core.papers.birth.shared.full.model import Weights, forward
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.sequence import Shown, choose
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of

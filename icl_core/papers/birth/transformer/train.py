@@ -11,14 +11,12 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.contract.seeds import model_of_seed
 from icl_core.machine import device
-from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared.full.head_scores import head_names, look
+from icl_core.papers.birth.shared import accuracy
+from icl_core.papers.birth.shared.full.head_scores import PROBED, head_names, look, one_back_of
 from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.full.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.full.train import begun, problem
-from icl_core.papers.birth.shared.full.where_read import PROBED, one_back_of
-from icl_core.papers.birth.shared.seeds import seed_models
-from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
+from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, seed_models, task_of
 from icl_core.papers.birth.transformer.measurements import attending, example_readings, head_effects
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
@@ -248,7 +246,7 @@ def _baselines(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
     """Return the accuracies of the baselines on the test set as `baseline/*` [1], and what the
     one-layer model does as `one_layer/*`, if there is one."""
     task = task_of(config)
-    accuracies = baselines.accuracies(task, held_out(task, EVALUATED))
+    accuracies = accuracy.accuracies(task, held_out(task, EVALUATED))
     single = results.get(ONE_LAYER)
     if single is not None:
         accuracies |= {"one_layer": float(single["evaluated/accuracy"])}

@@ -18,11 +18,10 @@ from icl_core.papers.birth.constructed.evaluation import at_d, trained_accuracy
 from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import TALK, Config, View
 from icl_core.papers.birth.constructed.words import WORDS
-from icl_core.papers.birth.shared import explanations, stage
+from icl_core.papers.birth.shared import draw, explanations
 from icl_core.papers.birth.shared.draw import NAMES, READ, formed, maps, right, table
-from icl_core.papers.birth.shared.memories import Memory, memory
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.probes import memory_scores
+from icl_core.papers.birth.shared.probes import Memory, memory, memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, choose_first, read
 from icl_core.papers.birth.shared.train import task_of
 
@@ -69,18 +68,18 @@ def _trained(d: int, accuracy: float) -> Trace:
 def first(run: Run, view: View) -> Panel:
     """Draw layer 1's attention on the sequence."""
     outcome, _, sequence = reading(run, view)
-    return stage.first(outcome, sequence)
+    return draw.first_of(outcome, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
     """Draw layer 2's attention on the sequence, and what the construction predicts."""
     outcome, _, sequence = reading(run, view)
-    return stage.second(outcome, sequence)
+    return draw.second_of(outcome, sequence)
 
 
 def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
     """Return what the model makes of the sequence on stage, the model, and the sequence."""
-    sequence = stage.on_stage(task_of(run.config), view)
+    sequence = draw.on_stage(task_of(run.config), view)
     weights = constructed(run.config, run.config.d, view.cross_talk)
     return read(weights, sequence, 2), weights, sequence
 
@@ -96,7 +95,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         for measure in ("recall", "talk")
     )
     finding = WORDS.text("finding", recall=share, talk=talk)
-    return stage.memory(name, scores, scores, finding, WORDS.text("off_the_diagonal"))
+    return draw.memory(name, scores, scores, finding, WORDS.text("off_the_diagonal"))
 
 
 def readings_panel(run: Run, view: View) -> Panel:

@@ -2,43 +2,39 @@
 must reach; and which of the claims a run's setting can bear out."""
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.papers.birth.induction.claims import accuracy, freezing, joint_training, memories
+from icl_core.papers.birth.induction.claims import accuracy, memories
 from icl_core.papers.birth.induction.claims.accuracy import (
+    BIGRAM_DOES_NOT,
     CLASSROOM,
     CLASSROOM_ORDER,
-    FIXED,
-    NEAR_PERFECT,
-    ONE_LAYER,
-    RANDOM,
-)
-from icl_core.papers.birth.induction.claims.freezing import (
-    NOTHING_WITHOUT_OUTPUT,
-    OUTPUT_ALONE,
-    OUTPUT_DOES_NOT_SUFFICE,
-    SECOND_EASIER,
-    SECOND_EASIER_BY_FREQUENCY,
-    TOGETHER,
-)
-from icl_core.papers.birth.induction.claims.joint_training import (
-    BIGRAM_DOES_NOT,
     COMPETITION,
     COMPETITION_KL,
     COPIES_THE_UNLIKELY,
+    FIXED,
     GLOBAL_FIRST,
+    NEAR_PERFECT,
+    ONE_LAYER,
+    RANDOM,
     UNIFORM_GENERALISES,
 )
 from icl_core.papers.birth.induction.claims.memories import (
     EARLY_FIRST,
     EVEN_OUTPUT,
     FAITHFUL,
+    NOTHING_WITHOUT_OUTPUT,
+    OUTPUT_ALONE,
+    OUTPUT_DOES_NOT_SUFFICE,
     RECALL,
+    SECOND_EASIER,
+    SECOND_EASIER_BY_FREQUENCY,
+    TOGETHER,
     TOP_DOWN,
     TOP_DOWN_BY_FREQUENCY,
     UNIFORM_START,
     UNIFORM_START_OF_THE_CODE,
 )
 from icl_core.papers.birth.induction.claims.section_5 import over_seeds
-from icl_core.papers.birth.induction.memory_formation import freezes
+from icl_core.papers.birth.induction.load_run import freezes
 
 ALL = (
     RANDOM,
@@ -80,10 +76,10 @@ def measure(run: Run) -> list[Metric]:
         error = float(run["evaluated/accuracy_error"][0])
         return [over_seeds(run, ONE_LAYER, run["evaluated/accuracy"], alone=error)]
     if freezes(config):
-        return freezing.measure(run)
+        return memories.measure_frozen(run)
     if config.positions == "all":
-        return [*accuracy.measure(run), *joint_training.measure(run)]
-    return [*accuracy.measure(run), *memories.measure(run)]
+        return [*accuracy.measure_accuracy(run), *accuracy.measure_joint_training(run)]
+    return [*accuracy.measure_accuracy(run), *memories.measure_memories(run)]
 
 
 def _uploaded(run: Run) -> list[Metric]:

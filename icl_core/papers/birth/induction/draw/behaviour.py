@@ -8,12 +8,11 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.induction import attention_scores
-from icl_core.papers.birth.induction.load_run import weights_at
-from icl_core.papers.birth.induction.memory_formation import accuracy_at
+from icl_core.papers.birth.induction.load_run import accuracy_at, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.induction.words import WORDS
+from icl_core.papers.birth.shared.accuracy import share
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import forward
 from icl_core.papers.birth.shared.train import held_out, task_of
 

@@ -12,8 +12,13 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction.load_run import step_shown, weights_at
-from icl_core.papers.birth.induction.memory_formation import at_the_thaw, half_step, other_law
+from icl_core.papers.birth.induction.load_run import (
+    at_the_thaw,
+    half_step,
+    other_law,
+    step_shown,
+    weights_at,
+)
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.induction.words import WORDS, measured
 from icl_core.papers.birth.shared.draw import GREY

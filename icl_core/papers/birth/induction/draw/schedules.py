@@ -12,7 +12,7 @@ from icl_core.figures.series import curve_traces
 from icl_core.figures.style import FAINT, TICKS, axis, layout, note
 from icl_core.papers.birth.induction.attention_scores import HeadProbes, probes_over_training
 from icl_core.papers.birth.induction.draw.curves import PROBES
-from icl_core.papers.birth.induction.memory_formation import at_last_step
+from icl_core.papers.birth.induction.load_run import at_last_step
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.induction.words import WORDS
 

@@ -13,7 +13,7 @@ from icl_core.contract.seeds import setting_of
 from icl_core.contract.statistics import standard_error
 from icl_core.figures import Curve
 from icl_core.figures.style import TICKS
-from icl_core.papers.birth.laboratory import memory, vectors
+from icl_core.papers.birth.laboratory import memory
 from icl_core.papers.birth.laboratory.load_run import at, place
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
@@ -84,7 +84,7 @@ def forms(run: Run, view: View) -> Panel:
 def concrete(run: Run, view: View) -> Panel:
     """Draw the readings v_jᵀ W u_i of the first pairs, with the outputs that win where it is
     wrong."""
-    U, V = vectors.pairs(view.pairs, view.width, setting_of(run))
+    U, V = memory.pairs(view.pairs, view.width, setting_of(run))
     scores = answers(view, U[:SHOWN], U, V, setting_of(run)) @ V.T  # (asked, outputs)
     count = len(scores)
     form = FORMS[view.form]
@@ -295,6 +295,6 @@ def _by_rank(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _readings(strengths: np.ndarray, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return what each pair's own output reads, without layer norm and with it, [pairs] each."""
-    U, V = vectors.pairs(len(strengths), d, seed)
+    U, V = memory.pairs(len(strengths), d, seed)
     answers = U @ memory.full(U, V, strengths).T
     return (V * answers).sum(1), (V * memory.normed(answers)).sum(1)

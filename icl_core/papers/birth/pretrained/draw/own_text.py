@@ -9,9 +9,8 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.draw.stage import map_of_heads, table_of_heads
 from icl_core.papers.birth.pretrained.load_run import head_id, place_of, said_again, token_labels
+from icl_core.papers.birth.pretrained.own_text import Grafted, grafted, losses_after, of_view
 from icl_core.papers.birth.pretrained.settings import View
-from icl_core.papers.birth.pretrained.typed.grafts import Grafted, grafted
-from icl_core.papers.birth.pretrained.typed.reading import losses_after, of_view
 from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import MOST
 

@@ -1,6 +1,7 @@
 """What is on stage: what each token costs after each layer, and what the stream then says (the
 logit lens), all heads by score, the attention of one of them, heads taken away, and the map of
-pairs."""
+pairs; and of a series of checkpoints, when heads appear, all heads at the step shown, both losses,
+and what is wrong with the files."""
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from icl_core.figures.style import colourscale
 from icl_core.papers.birth.pretrained.load_run import (
     LONG,
     MAPPED,
+    ROLES,
     attention,
     chance,
     half_losses,
@@ -22,11 +24,13 @@ from icl_core.papers.birth.pretrained.load_run import (
     head_shown,
     place_of,
     scores,
+    scores_over_steps,
     token_labels,
     tokens_of,
 )
-from icl_core.papers.birth.pretrained.settings import View
+from icl_core.papers.birth.pretrained.settings import SCORES, View
 from icl_core.papers.birth.pretrained.words import WORDS
+from icl_core.papers.birth.shared.behaviour import MOST
 
 COLUMNS = 12  # induction heads in the map of pairs: all would leave its rows no room
 CELL = 14  # pixels of a cell in the map of heads
@@ -209,3 +213,85 @@ def from_zero(figure: Figure, limit: float) -> Figure:
     bar = scale["colorbar"] | {"tickvals": [0, limit], "ticktext": ["0", f"{limit:.2g}"]}
     scale.update(cmin=0, cmax=limit, colorscale=colourscale(NONE_TO_ALL), colorbar=bar)
     return figure.update_layout(margin={"l": IDS})
+
+
+COLOURS = {"previous": "layer 1", "followers": "layer 2"}
+
+
+def appear(run: Run, view: View) -> Panel:
+    """Draw the score of the best head of either kind over the training."""
+    steps = run["snapshot/step"]
+    best = {measure: scores_over_steps(run, measure).max((1, 2)) for measure in ROLES}
+    series = [
+        Curve(SCORES[measure], steps, line, COLOURS[measure], markers=True)
+        for measure, line in best.items()
+    ]
+    figure = figures.curves(
+        series,
+        "training step",
+        "best head's score",
+        y_range=(0, 1.05),
+        lines=[("high", MOST, "floor")],
+        at=run.step(view),
+        height=figures.SEAT,
+    )
+    data = pd.DataFrame({"step": steps} | {SCORES[name]: line for name, line in best.items()})
+    return WORDS.panel("appear", run, view, figures.seated(figure), data=data)
+
+
+def series_heads(run: Run, view: View) -> Panel:
+    """Draw the score of every head at the step shown."""
+    values = scores_over_steps(run, view.score)[run.snapshot_at(view)]
+    return WORDS.panel(
+        "series_heads",
+        run,
+        view,
+        map_of_heads(values),
+        data=table_of_heads(values),
+        high=int((values >= MOST).sum()),
+        heads=values.size,
+    )
+
+
+def series_losses(run: Run, view: View) -> Panel:
+    """Draw the loss of both halves over the training."""
+    steps = run["snapshot/step"]
+    first, second = run["series/halves"].transpose(2, 1, 0)  # (draws, steps) each
+    series = [
+        Curve("said again", steps, second, "layer 2", band="minmax"),
+        Curve("the first time", steps, first, "floor", "dash", band="minmax"),
+    ]
+    top = 1.1 * float(max(first.max(), second.max()))
+    figure = figures.curves(
+        series,
+        "training step",
+        "loss in nats",
+        y_range=(0, top),
+        at=run.step(view),
+        height=figures.SEAT,
+    )
+    at = run.snapshot_at(view)
+    return WORDS.panel(
+        "series_losses",
+        run,
+        view,
+        figures.seated(figure),
+        data=pd.DataFrame({"step": steps, "again": second.mean(0), "first": first.mean(0)}),
+        again=second[:, at].mean(),
+        once=first[:, at].mean(),
+    )
+
+
+def files(run: Run, view: View) -> Panel:
+    """Tabulate the checkpoints with their digests and what is wrong with them."""
+    remarks = run.names("remarks")
+    wrong = sum(bool(remark) for remark in remarks)
+    table = pd.DataFrame(
+        {
+            "step": run.snapshot_steps,
+            "checkpoint": run.names("files"),
+            "digest": run.names("digests"),
+            "remark": [remark or "–" for remark in remarks],
+        }
+    )
+    return WORDS.panel("files", run, view, table=table, wrong=wrong, checkpoints=len(remarks))

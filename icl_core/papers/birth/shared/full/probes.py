@@ -18,8 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.shared.full.model import Weights, layers_of
-from icl_core.papers.birth.shared.memories import memory_tokens
-from icl_core.papers.birth.shared.probes import divergence, early_positions, recall
+from icl_core.papers.birth.shared.probes import divergence, early_positions, memory_tokens, recall
 from icl_core.papers.birth.shared.task import Task
 
 # whether a pair's reading is compared along its row or its column (`shared.probes.recalled`)

@@ -1,19 +1,95 @@
-"""Trains the full transformer once on the bigram task."""
+"""Trains the full transformer once on the bigram task, with gradients by autograd, in chunks of
+sequences that fit the cache."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
 import torch
+from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.nn import functional as F
 
 from icl_core.machine import device
-from icl_core.papers.birth.shared.full.gradient import loss_and_gradient
-from icl_core.papers.birth.shared.full.model import initialise
+from icl_core.papers.birth.shared.accuracy import hits
+from icl_core.papers.birth.shared.full.model import Weights, forward, initialise
 from icl_core.papers.birth.shared.full.settings import Config
-from icl_core.papers.birth.shared.task import sample
+from icl_core.papers.birth.shared.task import Batch, sample
 from icl_core.papers.birth.shared.train import RECORDED, optimiser, task_of
 from icl_core.training import loop
+
+TOKENS = 2048  # of a chunk
+
+
+def loss_and_gradient(
+    weights: Weights,
+    batch: Batch,
+    heads: int,
+    positions: str,
+    train: Collection[str],
+    chunk: int | None = None,
+    bfloat16: bool = False,
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Return the gradient of the mean cross entropy over the counted positions by the weights
+    `train`, and the batch's measures.
+
+    positions  "in_context" or "all"
+    chunk      sequences a chunk; None: what fits the cache
+    bfloat16   whether matrix products are rounded to it; the weights, the stream and the loss are
+               not
+
+    The second result holds loss, in_context_loss, global_loss in nats, and in_context_accuracy.
+    """
+    counted = batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
+    count = max(1, int(counted.sum()))
+    total = {}
+    losses = []
+    right = []
+    for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
+        leaves = {name: weights[name].detach().requires_grad_() for name in train}
+        inputs = batch.inputs[rows]
+        targets = batch.targets[rows]
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bfloat16):
+            logits = forward({**weights, **leaves}, inputs, heads).logits.to(weights["W_U"].dtype)
+        # (chunk · T, N) and (chunk · T,) to (chunk, T)
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
+        loss = loss.view_as(targets)
+        mean = (loss * counted[rows]).sum() / count
+        slopes = torch.autograd.grad(mean, list(leaves.values()), allow_unused=True)
+        for name, slope in zip(leaves, slopes, strict=True):
+            if slope is None:  # the loss does not depend on it
+                slope = torch.zeros_like(leaves[name])
+            total[name] = total[name].add_(slope) if name in total else slope
+        losses.append(loss.detach())
+        right.append(hits(logits.detach(), targets))
+    return total, _measures(torch.cat(losses), torch.cat(right), batch, counted)
+
+
+def chunk_of(batch: Batch) -> int:
+    """Return how many sequences fit the cache of a CPU together; on a GPU, a quarter of the paper's
+    batch."""
+    tokens = TOKENS if batch.tokens.device.type == "cpu" else 2**15
+    return max(1, tokens // batch.inputs.shape[1])
+
+
+def _measures(
+    loss: Float[Tensor, "batch T"],
+    right: Float[Tensor, "batch T"],
+    batch: Batch,
+    counted: Bool[Tensor, "batch T"],
+) -> dict[str, float]:
+    """Return means over the batch, see `loss_and_gradient`."""
+
+    def mean(values: Tensor, where: Tensor) -> float:
+        return float(values[where].double().mean())  # NaN if there is none
+
+    return {
+        "loss": mean(loss, counted),
+        "in_context_loss": mean(loss, batch.in_context),
+        "global_loss": mean(loss, batch.global_),
+        "in_context_accuracy": mean(right, batch.in_context),
+    }
+
 
 EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 

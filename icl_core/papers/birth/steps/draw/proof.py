@@ -17,7 +17,7 @@ from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.proof_model import TOKENS, both_stored, sides
-from icl_core.papers.birth.steps import lemmas, noise_example
+from icl_core.papers.birth.steps import gradient_steps, lemmas
 from icl_core.papers.birth.steps.gradient_steps import task_of
 from icl_core.papers.birth.steps.load_run import STORED, after, placed, tau, weights_after
 from icl_core.papers.birth.steps.run import given
@@ -248,8 +248,8 @@ def example(run: Run, view: object) -> Panel:
     character and from all."""
     weights = weights_after(run, 0, "batch")
     generator = torch.Generator().manual_seed(run.config.seed)
-    one = noise_example.step(weights, "one", run.config.batch, generator)
-    exact = noise_example.step(weights, "exact", run.config.batch, generator)
+    one = gradient_steps.noise_step(weights, "one", run.config.batch, generator)
+    exact = gradient_steps.noise_step(weights, "exact", run.config.batch, generator)
     # (N, N + T) each
     matrices = [torch.cat([step.tokens, step.places], 1).numpy() for step in (one, exact)]
     characters = figures.visible_characters(task_of(run.config).characters)

@@ -9,7 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.explanation import Map
 from icl_core.figures import Curve
-from icl_core.papers.birth.shared import explanations, stage
+from icl_core.papers.birth.shared import draw, explanations
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown
@@ -77,12 +77,12 @@ def reading(run: Run, view: View) -> tuple[Reading, Shown]:
 
 def first(run: Run, view: View) -> Panel:
     """Draw layer 1's attention on the sequence."""
-    return stage.first(*reading(run, view))
+    return draw.first_of(*reading(run, view))
 
 
 def second(run: Run, view: View) -> Panel:
     """Draw layer 2's attention on the sequence; the last row is the trigger that has come again."""
-    return stage.second(*reading(run, view))
+    return draw.second_of(*reading(run, view))
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
@@ -100,7 +100,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
         asked=ASKED.index(name),
         recall=recall(scores.matrix, OVER[name]),
     )
-    return stage.memory(name, scores, last_scores, finding, WORDS.text("memory_more"))
+    return draw.memory(name, scores, last_scores, finding, WORDS.text("memory_more"))
 
 
 w_k1 = partial(_memory, "W_K1")

@@ -10,8 +10,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, colour, mean_of
-from icl_core.papers.birth.shared.memories import memory_tokens
-from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.probes import early_positions, memory_tokens
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.draw.stage import step
 from icl_core.papers.birth.transformer.load_run import (
