@@ -18,7 +18,7 @@ from icl_core.command import cli, guard
 from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.evidence import claim_panels, claim_rows, measurements
+from icl_core.evidence import claim_rows, measurements
 from icl_core.runs import store
 from icl_core.verification import background, records, report, verify
 
@@ -185,7 +185,6 @@ def test_a_page_has_a_claim_verified_in_a_process_of_its_own(runs, monkeypatch):
 @pytest.fixture
 def study(runs):
     """The entries of the toy's claims, of which one panel is known."""
-    claim_panels.write(runs, [TOY])
     return [each for each in report.entries(runs) if each.row.experiment == TOY]
 
 

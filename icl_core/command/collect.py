@@ -23,11 +23,6 @@ def add_commands(add: AddCommand) -> None:
     add_json(build, "the metrics")
     gallery = add("gallery", _gallery, "take the gallery's pictures of the shipped runs anew")
     gallery.add_argument("experiment", nargs="*", help="all if none is named")
-    gallery.add_argument(
-        "--panels",
-        action="store_true",
-        help="take none: find anew which panel shows each claim, for the page of claims",
-    )
 
 
 def _claims(options: argparse.Namespace) -> int:
@@ -51,15 +46,10 @@ def _build(options: argparse.Namespace) -> int:
 
 def _gallery(options: argparse.Namespace) -> int:
     from icl_core import build
-    from icl_core.evidence import claim_panels
-    from icl_core.runs import store
     from icl_core.share import gallery
 
     build.check_writable()
     ids = options.experiment or registry.experiment_ids()
-    if options.panels:
-        claim_panels.write(store.default(), [id for id in ids if registry.experiment(id)])
-        return DONE
     problems = gallery.write(ids, anew=True)
     missing = [id for id in ids if not gallery.can_draw(id)]
     print_problems([*problems, *(f"{id} has no shipped run to draw" for id in missing)])

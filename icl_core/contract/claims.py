@@ -40,6 +40,7 @@ class Claim:
                the number that the value must be near (within `tolerance`), at least or at most;
                exactly one of the three is given
     tolerance  how far the value may be from the bound on its wrong side
+    panel      the name of the drawing that shows it; empty if none does
     """
 
     id: str
@@ -54,6 +55,7 @@ class Claim:
     at_least: float | None = None
     at_most: float | None = None
     tolerance: float = 0.0
+    panel: str = ""
 
     def __post_init__(self) -> None:
         bounds = [

@@ -13,6 +13,22 @@ from typing import Any
 from icl_core.contract.knobs import BadSetting
 
 
+@dataclass(frozen=True)
+class SizeLimit:
+    """How large a file may be: `subject` "a text" must be at most `largest` bytes."""
+
+    subject: str
+    largest: int
+
+    def check(self, size: int) -> None:
+        """Raise `BadSetting` if a file of `size` bytes is too large, before it is read."""
+        if size > self.largest:
+            whole = f" ({self.largest // 2**20} MB)" if self.largest >= 2**20 else ""
+            raise BadSetting(
+                f"{self.subject} must be at most {self.largest:,} bytes{whole}, got {size:,} bytes"
+            )
+
+
 @dataclass(frozen=True, kw_only=True)
 class DocumentKind:
     """How documents of one kind are read and kept, and what they are called.
@@ -65,11 +81,7 @@ class DocumentKind:
 
     def check_size(self, size: int) -> None:
         """Raise `BadSetting` if a file of `size` bytes is too large, before it is read."""
-        if size > self.largest:
-            whole = f" ({self.largest // 2**20} MB)" if self.largest >= 2**20 else ""
-            raise BadSetting(
-                f"{self.subject} must be at most {self.largest:,} bytes{whole}, got {size:,} bytes"
-            )
+        SizeLimit(self.subject, self.largest).check(size)
 
 
 def digest_of(content: bytes) -> str:

@@ -14,7 +14,7 @@ from icl_core.contract.experiment import CannotDraw, Experiment, Panel
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.message import printable
 from icl_core.contract.run import Run
-from icl_core.evidence import claim_panels, claim_rows
+from icl_core.evidence import claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.measurements import bound_text
 from icl_core.figures import frames
@@ -131,7 +131,7 @@ class _Panels:
     def of(self, row: ClaimRow) -> tuple[Panel | None, str]:
         """Return the panel of a claim, None where there is none with a figure, and its id."""
         header = row.deciding.header if row.deciding else None
-        name = claim_panels.panel_of(self._store, row.experiment, row.claim.id)
+        name = row.claim.panel
         if header is None or header.origin == ATLAS or not name:
             return None, ""
         panel_id = f"{header.key}.{name}"

@@ -29,7 +29,7 @@ from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402
 from icl_core.jobs import queue, table  # noqa: E402
 from icl_core.machine import device  # noqa: E402
-from icl_core.papers.birth import weights_file  # noqa: E402
+from icl_core.papers.birth import weights_facts, weights_file  # noqa: E402
 from icl_core.papers.birth.pretrained import given, recall  # noqa: E402
 from icl_core.papers.birth.pretrained.own_text import of_view  # noqa: E402
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
@@ -287,7 +287,7 @@ def test_of_a_file_that_is_refused_nothing_is_kept(own_house, content, tmp_path,
 def test_a_file_that_is_too_large_is_not_even_written(own_house, content, monkeypatch):
     monkeypatch.setattr(Path, "write_bytes", lambda *_: pytest.fail("it was written"))
     with pytest.raises(BadSetting, match=r"at most 209,715,200 bytes \(200 MB\), got 209,715,201"):
-        given.read(bytes(weights_file.LARGEST + 1))
+        given.read(bytes(weights_facts.LIMIT.largest + 1))
     monkeypatch.undo()
     # and what does not fit the memory is not read
     monkeypatch.setattr(device, "release", lambda: 2**20)

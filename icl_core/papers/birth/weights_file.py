@@ -1,25 +1,14 @@
-"""A file of weights as a kind of document: its words, its bounds, and where it is kept. No torch:
+"""A file of weights as a kind of document: its words. No torch:
 the command line names the kind before a worker imports torch. What reads a file is imported once
 one is read.
 """
 
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from icl_core.contract.document import DocumentKind
 from icl_core.machine import device
-from icl_core.machine.folders import cache_folder
-
-LARGEST = 200 * 2**20  # bytes
-KEPT = 2  # files
-# how a file's numbers may be stored
-TYPES = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K")
-
-
-def path_of(digest: str) -> Path:
-    """Return the file of the weights with this digest, whether it is there or not."""
-    return cache_folder() / "weights" / f"{digest}.gguf"
+from icl_core.papers.birth.weights_facts import KEPT, LIMIT, TYPES, path_of
 
 
 def _given() -> ModuleType:
@@ -45,8 +34,8 @@ def _load(digest: str) -> Any:
 
 KIND = DocumentKind(
     title="Weights",
-    subject="a file of weights",
-    largest=LARGEST,
+    subject=LIMIT.subject,
+    largest=LIMIT.largest,
     most=KEPT,
     read=_read,
     describe=_describe,
@@ -58,8 +47,8 @@ KIND = DocumentKind(
     in_use="These weights are in use.",
     away="The weights {} are not on this computer.",
     command="check a GGUF file of a language model of yours and keep it; prints the setting",
-    file=f"at most {LARGEST // 2**20} MB",
-    upload=f"Choose a GGUF file, up to {LARGEST // 2**20} MB",
+    file=f"at most {LIMIT.largest // 2**20} MB",
+    upload=f"Choose a GGUF file, up to {LIMIT.largest // 2**20} MB",
     instructions="A GGUF file of the shape of Llama, its numbers stored as "
     f"{', '.join(TYPES)}. All of it is checked, which takes seconds; nothing in it is "
     f"run. The last {KEPT} files that were given are kept on this computer. A model as safetensors "

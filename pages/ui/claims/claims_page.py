@@ -12,7 +12,7 @@ from icl_core import registry
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.message import sentence
-from icl_core.evidence import claim_panels, claim_rows
+from icl_core.evidence import claim_rows
 from icl_core.evidence.claim_rows import ClaimFilter, ClaimRow
 from icl_core.machine import limits
 from icl_core.runs import store
@@ -210,7 +210,7 @@ def _stage_fields(row: ClaimRow) -> dict[str, str]:
 
 def _marks(row: ClaimRow) -> dict[str, str]:
     """Return the fields that mark the panel of a claim, and open its drawer if it is in one."""
-    panel = claim_panels.panel_of(store.default(), row.experiment, row.claim.id)
+    panel = row.claim.panel
     drawings = {drawing.name: drawing for drawing in registry.experiment(row.experiment).drawings}
     if panel not in drawings:
         return {}

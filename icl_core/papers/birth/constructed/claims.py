@@ -16,6 +16,7 @@ ours = partial(Claim, kind="ours", source="not in the paper", at={**EQ_7, "d": 1
 
 WORKS = Claim(
     id="construction-works",
+    panel="widths",
     label="accuracy at d = 512",
     kind="paper",
     text="The matrices of eq. 7 make an induction head.",
@@ -39,6 +40,7 @@ BIGRAMS_ENCODED = Claim(
 )
 FIT_TOGETHER = ours(
     id="both-on-random-embeddings",
+    panel="widths",
     label="accuracy at d = 512, with W_F",
     text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F of "
     "eq. 8 is added.",
@@ -47,6 +49,7 @@ FIT_TOGETHER = ours(
 )
 WORSE_THAN_GUESSING = ours(
     id="global-loss-of-the-construction",
+    panel="global_loss",
     label="global loss beyond a uniform guess's, nats",
     text="Where W_O² is loud enough to win, the constructed model predicts all other characters "
     "worse than a uniform guess (log 65 = 4.17 nats).",
@@ -55,6 +58,7 @@ WORSE_THAN_GUESSING = ours(
 )
 GAP = ours(
     id="training-beats-construction",
+    panel="widths",
     label="accuracy gained by training",
     text="At a width where the construction gets every pair right, the trained model is far more "
     "accurate.",
@@ -62,6 +66,7 @@ GAP = ours(
 )
 CLOSED = ours(
     id="cross-talk-is-the-gap",
+    panel="widths",
     label="share of the gap closed",
     text="With as little cross-talk as possible, the construction closes the gap to the trained "
     "model.",
@@ -70,6 +75,7 @@ CLOSED = ours(
 )
 NOT_THE_FIRST = ours(
     id="cross-talk-of-W_K1",
+    panel="widths",
     label="share closed by W_K¹ alone",
     text="Hardly any of the gap is cross-talk of W_K¹: cleaned alone, it closes less than a fifth "
     "(at T = 64 nothing).",

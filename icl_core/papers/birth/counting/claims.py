@@ -23,6 +23,7 @@ STAGES = two(
 )
 LOOKS_BACK = two(
     id="looks-back",
+    panel="next",
     label="layer 1's attention on the position before",
     text="Edelman et al. find a statistical induction head, whose first layer looks at the "
     "previous token. Here layer 1 puts most of its attention on the position before.",
@@ -30,6 +31,7 @@ LOOKS_BACK = two(
 )
 TOWARDS_BAYES = two(
     id="towards-bayes",
+    panel="positions",
     label="share of what pairs gain over single states",
     text="Edelman et al. find accurate probabilities from bigrams in context. Here the trained "
     "loss has gone most of the way from that of unigrams to that of bigrams, the best possible.",
@@ -37,6 +39,7 @@ TOWARDS_BAYES = two(
 )
 ONE_LAYER = Claim(
     id="one-layer",
+    panel="next",
     label="one layer: KL to bigrams less KL to unigrams",
     kind="ours",
     text="A model of one layer stays nearer to unigrams than to bigrams.",
@@ -46,6 +49,7 @@ ONE_LAYER = Claim(
 )
 BAYES = Claim(
     id="bayes",
+    panel="losses",
     label="loss of the model less that of bigrams",
     kind="theory",
     text="Counting pairs, plus one of each, is Bayes' rule: no predictor has a smaller expected "

@@ -50,18 +50,21 @@ seen = partial(paper, source="Appendix E, Figure 7")
 
 FEWER = slower(
     id="fewer-triggers",
+    panel="arrivals",
     text="Fewer triggers slow the induction head down: with one random trigger it comes later "
     "than with five.",
     quote=SLOWED + "(i) a smaller number of triggers K",
 )
 RARE = slower(
     id="rare-triggers",
+    panel="arrivals",
     text="Rare triggers slow it down: with five fixed, rare ones it comes later than with one "
     "fixed, frequent one.",
     quote=SLOWED + "(i) a smaller number of triggers K, (ii) using only rare fixed triggers",
 )
 RANDOM = slower(
     id="random-triggers",
+    panel="arrivals",
     text="Random triggers slow it down: with one random trigger it comes later than with one "
     "fixed, frequent one.",
     quote=SLOWED + "(i) a smaller number of triggers K, (ii) using only rare fixed triggers, and "
@@ -77,6 +80,7 @@ GLOBAL_FIRST = paper(
 )
 FEWER_OUTPUT = probed(
     id="fewer-triggers-output",
+    panel="w_o2",
     label="recall of W_O² over the training, 5 random triggers less 1",
     text="With fewer triggers W_O² is learned more slowly: over the training it recalls less with "
     "one random trigger than with five.",
@@ -85,6 +89,7 @@ FEWER_OUTPUT = probed(
 )
 RARE_OUTPUT = probed(
     id="rare-triggers-output",
+    panel="w_o2",
     label="recall of W_O² over the training, frequent triggers less rare",
     text="With rare triggers W_O² is learned more slowly: over the training it recalls less with "
     "five fixed, rare triggers than with one fixed, frequent one.",
@@ -93,6 +98,7 @@ RARE_OUTPUT = probed(
 )
 RANDOM_KEYS = probed(
     id="random-triggers-keys",
+    panel="fits",
     label="recall over the training lost by W_K¹ early, less that lost by W_O²",
     text="Random triggers slow the key-query matrices more than W_O²: from one fixed, frequent "
     "trigger to one random, early W_K¹ loses more of its recall over the training than W_O² does. "
@@ -102,6 +108,7 @@ RANDOM_KEYS = probed(
 )
 BIGRAM_FAILS = outputs(
     id="bigram-fails-elsewhere",
+    panel="generalise",
     label="accuracy on uniform outputs: trained on uniform less trained on bigram ones",
     text="Tested on uniform outputs, the model trained on bigram outputs is worse than the one "
     "trained on uniform ones.",
@@ -119,6 +126,7 @@ UNIFORM_FITS_BOTH = outputs(
 )
 BETTER_OUTPUT = fitted(
     id="uniform-fits-output",
+    panel="w_o2",
     label="recall of W_O² at the end, uniform less bigram outputs",
     text="Uniform outputs fit W_O² better than bigram outputs do.",
     quote="using uniform output tokens can lead to better fitting of W_O² and W_K²",
@@ -126,6 +134,7 @@ BETTER_OUTPUT = fitted(
 )
 BETTER_KEYS = fitted(
     id="uniform-fits-keys",
+    panel="w_k2",
     label="recall of W_K² at the end, uniform less bigram outputs",
     text="Uniform outputs fit W_K² better than bigram outputs do.",
     quote="using uniform output tokens can lead to better fitting of W_O² and W_K²",
@@ -133,6 +142,7 @@ BETTER_KEYS = fitted(
 )
 SAME_PREVIOUS = fitted(
     id="same-previous",
+    panel="w_k1",
     label="recall of W_K¹ early at the end, uniform less bigram outputs",
     text="W_K¹ is fitted alike with uniform and with bigram outputs. The paper names no level; "
     "here, within 10 points.",
@@ -179,6 +189,7 @@ MILD = paper(
 )
 DIAGONALS = seen(
     id="diagonals-dominate",
+    panel="fits",
     label="least recall of W_O², W_K², W_K¹ early at the end",
     text="Each matrix gets most of its pairs right at the end, with three random triggers.",
     quote="diagonal elements dominate in the plots, which corresponds to correct associations "

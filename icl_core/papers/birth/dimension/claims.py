@@ -37,6 +37,7 @@ theory = partial(Claim, kind="theory", at={})
 
 FASTER = trained(
     id="wider-is-faster",
+    panel="fixed",
     label="recall over the training gained by doubling d, the least gain, tuned",
     text="At tuned learning rates, every doubling of d makes W_O² learn faster: it recalls more "
     "on average over the training.",
@@ -45,6 +46,7 @@ FASTER = trained(
 )
 ENOUGH = trained(
     id="128-is-enough",
+    panel="fixed",
     label="steps to half of the pairs at d = 128, tuned",
     text="At d = 128 and a tuned learning rate, W_O² recalls half of its pairs after a few steps. "
     "The paper names no number; here, 20.",
@@ -74,6 +76,7 @@ CONDITIONED = trained(
 )
 HANDFUL = estimated(
     id="handful-of-batches",
+    panel="one_step",
     label="one-step recall from 4 batches, d = 128",
     text="A handful of batches, tens of thousands of tokens, is enough to extract the signal: "
     "from four batches, 33 thousand tokens, one step recalls more than half of the pairs at d = "
@@ -84,6 +87,7 @@ HANDFUL = estimated(
 )
 EASIER = estimated(
     id="easier-in-high-dimension",
+    panel="one_step",
     label="one-step recall gained by doubling d, the least gain",
     text="It gets easier as the dimension grows: each doubling of d adds to the one-step recall, "
     "the mean over the numbers of batches.",
@@ -92,6 +96,7 @@ EASIER = estimated(
 )
 NOISE = theory(
     id="noise",
+    panel="noise",
     label="squared noise of the readings, simulated over exact",
     text="The squared noise of the one-step readings agrees with the moments of random "
     "embeddings, in the mean over all widths and numbers of batches.",
@@ -101,6 +106,7 @@ NOISE = theory(
 )
 PREDICTED = Claim(
     id="predicted-recall",
+    panel="one_step",
     label="one-step recall, largest difference of simulation and theory",
     kind="ours",
     text="Independent Gaussian readings with the exact moments predict the one-step recall, for d "

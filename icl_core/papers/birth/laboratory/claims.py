@@ -26,6 +26,7 @@ LEARNED = {
 
 NEAR = paper(
     id="near-orthogonal",
+    panel="spread",
     label="√d times an inner product, worst width",
     text="Inner products of two random vectors have root mean square 1/√d, at every width from 16 "
     "to 512.",
@@ -36,6 +37,7 @@ NEAR = paper(
 )
 REMAPPED = paper(
     id="remapped-orthogonal",
+    panel="spread",
     label="√d times one with a remapped vector, mean over widths",
     text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random "
     "vectors are, on average over widths.",
@@ -46,6 +48,7 @@ REMAPPED = paper(
 )
 LENGTH = paper(
     id="remapped-length",
+    panel="norms",
     label="length of a remapped vector, worst width",
     text="A remapped vector has about length 1, at every width from 16 to 512.",
     source="Section 4.1",
@@ -55,6 +58,7 @@ LENGTH = paper(
 )
 SAME = paper(
     id="factorised-same",
+    panel="factorised",
     label="recall of U V, d = 256, d′ = 64, 32 pairs",
     text="Where dimensions are many and pairs few, the factorised memory recalls all that W does.",
     source="Appendix D",
@@ -64,6 +68,7 @@ SAME = paper(
 )
 FILTERS = paper(
     id="mlp-capacity",
+    panel="half",
     label="recall gained by the MLP, d = 64, 1,024 pairs",
     text="An MLP with a hidden unit for each pair still recalls them where one matrix no longer "
     "does.",
@@ -74,6 +79,7 @@ FILTERS = paper(
 )
 SETS_LINEAR = paper(
     id="sets-linear",
+    panel="sets",
     label="a matrix's recall of sets of two, d = 256",
     text="A matrix cannot give each set of two vectors an output of its own choice. The paper "
     "names no level; here, at most 60% are right.",
@@ -84,6 +90,7 @@ SETS_LINEAR = paper(
 )
 SETS_MLP = paper(
     id="sets-mlp",
+    panel="sets",
     label="an MLP's recall of sets of three, d = 256",
     text="With the best threshold an MLP gives sets of three vectors their outputs.",
     source="Appendix D",
@@ -93,6 +100,7 @@ SETS_MLP = paper(
 )
 EVENS_OUT = paper(
     id="norm-evens-out",
+    panel="evened",
     label="frequent over rare with layer norm, over the same without",
     text="Learned with layer norm, the most frequent quarter of the pairs is stored less "
     "strongly, relative to the rarest quarter, than without.",
@@ -103,6 +111,7 @@ EVENS_OUT = paper(
 )
 ONE_STEP = Claim(
     id="one-step",
+    panel="first",
     label="one step: off the formula by",
     kind="theory",
     text="After one step of gradient descent from zero a pair that comes up with frequency p has "
@@ -113,6 +122,7 @@ ONE_STEP = Claim(
 )
 VARIANCE = ours(
     id="erratum-variance",
+    panel="spread",
     label="E (xᵀWx)², over (d + 2) / d²",
     text="The variance of xᵀWx is (d + 2) / d². As printed in Appendix A, with d(d − 1)/2 pairs "
     "of indices, it would be about half of that: both orders of a pair count.",
@@ -122,6 +132,7 @@ VARIANCE = ours(
 )
 THEORY = ours(
     id="capacity-theory",
+    panel="capacity",
     label="recall, simulated less by formula",
     text="A formula without free parameters gives what a matrix of random pairs recalls, for "
     "widths from 32 to 256 and 4 to 8,192 pairs.",
@@ -129,6 +140,7 @@ THEORY = ours(
 )
 SQUARE = ours(
     id="capacity-grows",
+    panel="half",
     label="power of d with which capacity grows",
     text="The number of pairs at which half are recalled grows nearly with the square of the "
     "width: with the count of the matrix's numbers.",
@@ -137,6 +149,7 @@ SQUARE = ours(
 )
 ZIPF = ours(
     id="zipf-asked",
+    panel="zipf",
     label="recall as asked less recall of pairs, d = 64, 1,024 pairs",
     text="Stored with Zipf's frequencies, most pairs are lost, but not those that are asked for.",
     at={"seeds": SEVERAL, "exponent": 1.0},
@@ -144,12 +157,14 @@ ZIPF = ours(
 )
 FEWER = ours(
     id="factorised-fewer",
+    panel="factorised",
     label="recall lost by U V, d = d′ = 64, 256 pairs",
     text="The factorised memory of Appendix D holds fewer pairs than W, even at full inner width.",
     at_least=0.2,
 )
 SHARED = ours(
     id="heads-shared",
+    panel="heads",
     label="recall gained if every head stores all, d = 128, 64 pairs",
     text="Eight narrow heads recall more if each stores all pairs than if each stores an eighth "
     "of them.",
@@ -157,6 +172,7 @@ SHARED = ours(
 )
 FIRST = ours(
     id="frequent-first",
+    panel="first",
     label="power of its frequency in a pair's time",
     text="The time until a pair is predicted with probability one half grows as its frequency to "
     "the power −1: half as often, twice as late.",

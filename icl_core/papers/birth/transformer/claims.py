@@ -50,6 +50,7 @@ found = partial(Claim, kind="ours", source="not in the paper", at={"layers": 2})
 
 RANDOM = accurate(
     id="full-random",
+    panel="maps",
     label="in-context accuracy on random triggers",
     text="A transformer of two layers gets over 95% of the outputs of random triggers right.",
     at=RANDOM_TRIGGERS,
@@ -57,6 +58,7 @@ RANDOM = accurate(
 )
 FIXED = accurate(
     id="full-fixed",
+    panel="maps",
     label="in-context accuracy on fixed triggers",
     text="A transformer of two layers gets over 99% of the outputs of fixed triggers right.",
     at=FIXED_TRIGGERS,
@@ -64,18 +66,21 @@ FIXED = accurate(
 )
 ONE_LAYER = single(
     id="full-one-layer",
+    panel="maps",
     label="one layer's accuracy on random triggers",
     text="A transformer of one layer stays at about 55% with random triggers. " + ONE_NUMBER,
     at={**RANDOM_TRIGGERS, "layers": 1},
 )
 ONE_LAYER_FIXED = single(
     id="full-one-layer-fixed",
+    panel="maps",
     label="one layer's accuracy on fixed triggers",
     text="A transformer of one layer stays at about 55% with fixed triggers. " + ONE_NUMBER,
     at={**FIXED_TRIGGERS, "layers": 1},
 )
 LOOKS_BACK = caption(
     id="first-layer-looks-back",
+    panel="maps",
     label="strongest look of layer 1 at the previous token, where layer 2 reads",
     text="The head of the first layer attends to the previous token: from most of the positions "
     "that layer 2 reads, its strongest look is there (the authors' probe). The paper names no "
@@ -86,6 +91,7 @@ LOOKS_BACK = caption(
 )
 KNOWS_TRIGGERS = caption(
     id="fixed-triggers-only",
+    panel="maps",
     label="attention on followers of other characters, beyond chance",
     text="With fixed triggers the induction head is active for these alone: at other characters "
     "that come again, it hardly looks at what followed them.",
@@ -95,6 +101,7 @@ KNOWS_TRIGGERS = caption(
 )
 ANY_REPEATED = caption(
     id="random-any-repeated",
+    panel="maps",
     label="attention on followers of other characters, beyond chance",
     text="With random triggers the induction head is active for every character that comes again. "
     "The paper names no level.",
@@ -104,6 +111,7 @@ ANY_REPEATED = caption(
 )
 ONE_PREVIOUS = redundant(
     id="one-previous-token-head",
+    panel="maps",
     label="heads of layer 1 that find the previous token",
     text="Of the four heads of the first layer, one learns to look at the previous token where "
     "the second layer reads.",
@@ -112,6 +120,7 @@ ONE_PREVIOUS = redundant(
 )
 SHARED_INDUCTION = redundant(
     id="induction-is-shared",
+    panel="maps",
     label="heads of layer 2 that find what followed",
     text="Several heads of the second layer find what followed.",
     quote="is shared across different heads at the second layer",
@@ -119,6 +128,7 @@ SHARED_INDUCTION = redundant(
 )
 MEMORIES = Claim(
     id="full-recalls",
+    panel="recalls",
     label="least recall of W_O², W_K², W_K¹ early",
     kind="paper",
     text="With everything trained the three memories of the simplified model still form: each "
@@ -131,6 +141,7 @@ MEMORIES = Claim(
 )
 COPIES_THE_UNLIKELY = vanilla(
     id="full-copies-the-unlikely",
+    panel="maps",
     label="outputs said where ten characters are likelier bigrams",
     text="A transformer of two layers often says what the context tells although it is an unlikely "
     "bigram: in more than half of the cases in which at least ten characters follow the trigger "
@@ -142,6 +153,7 @@ COPIES_THE_UNLIKELY = vanilla(
 )
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
+    panel="maps",
     label="other output said, a head of layer 1 patched",
     text="Heads of layer 1 do not tell which output it was: given their output on a sequence with "
     "other outputs, none of them makes the model say the other one.",
@@ -149,6 +161,7 @@ CARRIED_BY_SECOND = found(
 )
 COUNTING = found(
     id="one-layer-counts",
+    panel="counting",
     label="one layer's accuracy where counting helps, less elsewhere",
     text="A single layer is right where the character that comes up more often than usual is the "
     "output, and seldom elsewhere.",

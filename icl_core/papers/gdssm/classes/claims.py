@@ -16,6 +16,7 @@ ours = partial(
 
 STEP = ours(
     id="class-step",
+    panel="training",
     label="classes: cross-entropy differs from one step's by",
     text="Trained on the cross-entropy, one layer is as good as one step of gradient descent on "
     "softmax regression at its best rate, at the worst seed.",

@@ -51,9 +51,9 @@ PLAIN = {
     "steps": range(10_000, 20_001),
     "seeds": range(3, 6),
 }
-paper = partial(Claim, kind="paper", source="Section 4.2, Figures 4 C and 6")
+paper = partial(Claim, kind="paper", source="Section 4.2, Figures 4 C and 6", panel="products")
 of_others = partial(paper, at=PAPERS, at_least=0.05)
-ours = partial(Claim, kind="ours", source="not in the paper")
+ours = partial(Claim, kind="ours", source="not in the paper", panel="products")
 theory = partial(Claim, kind="theory", source="exact; signs enumerated")
 ONLY_THESE = "only the GD-SSM and a 2-layer transformer reached the same loss as actual GD"
 
@@ -71,6 +71,7 @@ REACHES = paper(
 )
 TWO = Claim(
     id="two-layers-beside-others",
+    panel="products",
     label="GD-SSM, two layers, differs from two steps by",
     kind="paper",
     text=(
@@ -177,6 +178,7 @@ SMALL_GRIFFIN = ours(
 )
 PRODUCTS_GIVEN = Claim(
     id="linear-transformer-reaches-in-1-D",
+    panel="products",
     label="1-D: linear transformer, one layer, is above one step by",
     kind="ours",
     text="Where the tokens hold the products x y, the linear transformer of one layer reaches one "

@@ -30,6 +30,7 @@ def lost_by_odd_windows(f: int, N: int) -> float:
 
 GAIN = theory(
     id="corrected-gain",
+    panel="lengths",
     label="gain of the corrected layer",
     text="The corrected layer removes N / (N − 2 + κ + f) of the loss of predicting zero, as "
     "gradient descent does.",
@@ -40,6 +41,7 @@ GAIN = theory(
 )
 PRINTED_Q = theory(
     id="printed-q",
+    panel="lengths",
     label="gain with Q as printed, as a share",
     text="With Q = e₁ e₂ᵀ, as printed, the state adds up x yᵀ, which gains 1/f² of what y xᵀ does.",
     source="against Section 3.2 and Appendix A.1; exact",
@@ -49,6 +51,7 @@ PRINTED_Q = theory(
 )
 ODD = theory(
     id="odd-windows",
+    panel="lengths",
     label="gain lost by a window at every token",
     text=(
         "Windows that begin at a y add x yᵀ of an x and a y that do not belong together. This "
@@ -61,6 +64,7 @@ ODD = theory(
 )
 TRANSPOSES = Claim(
     id="a2-transposes",
+    panel="gains",
     label="gain by A.2's transposes",
     kind="ours",
     text=(

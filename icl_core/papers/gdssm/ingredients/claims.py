@@ -13,6 +13,7 @@ ours = partial(Claim, kind="ours", at=SIZE)
 
 INGREDIENTS = Claim(
     id="key-ingredients",
+    panel="ends",
     label="share of the gain left without products of tokens, or without reading by the query",
     kind="paper",
     text="Without products of tokens in a window, and without the product of the state with the "
@@ -26,6 +27,7 @@ INGREDIENTS = Claim(
 )
 WINDOW_TWO = ours(
     id="window-of-two",
+    panel="ends",
     label="window of 2: loss above that of its construction by",
     text="A window of two tokens that moves on by tokens learns a step too, with every second "
     "product as noise: it is at least as good as its construction, which uses one entry of Q, at "
@@ -36,6 +38,7 @@ WINDOW_TWO = ours(
 )
 FORGETS = ours(
     id="no-memory",
+    panel="ends",
     label="A = 0: loss differs from one step on the last pair by",
     text="A layer that keeps nothing of its state takes the step of the last pair alone, at the "
     "worst seed.",
@@ -45,6 +48,7 @@ FORGETS = ours(
 )
 KEEPS = ours(
     id="decay-given",
+    panel="ends",
     label="A = 1 given: loss differs from one step by",
     text="The decay need not be learned: where it is 1 from the start, the layer is as good as one "
     "step of gradient descent, at the worst seed.",

@@ -64,6 +64,7 @@ GIVEN = {"model": "1-D", "f": 10, "N": 10, **BUILT, "seeds": range(3, 6)}
 
 NARROW = ours(
     id="half-the-width-is-too-narrow",
+    panel="width",
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
     text=(
         "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers "
@@ -74,6 +75,7 @@ NARROW = ours(
 )
 WIDE = ours(
     id="the-full-width-suffices",
+    panel="width",
     label="f = 3, at 2f + N + 1: best two-layer transformer is above one step by",
     text="With 2f + N + 1 a transformer of two layers reaches one step.",
     at=SMALL,
@@ -81,6 +83,7 @@ WIDE = ours(
 )
 PRODUCTS = ours(
     id="too-narrow-for-the-step",
+    panel="width",
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(
         "Where the products are given, the linear transformer of one layer does not reach one "

@@ -26,6 +26,7 @@ of_many = partial(Claim, kind="ours", at=MANY)
 
 REACHES = shown(
     id="sine-trained-reaches",
+    panel="beside",
     label="trained layers, gated: as good as constructed ones, above by",
     text=(
         "With a linear embedding and the gated unit, trained layers are as good as constructed "
@@ -46,18 +47,21 @@ better = partial(
 )
 BETTER = better(
     id="sine-trained-better",
+    panel="beside",
     label="trained layers, gated: above constructed ones by",
     text="Trained layers are better than constructed ones, both behind a linear embedding and "
     "with the gated unit; in the median over seeds, paired.",
 )
 BETTER_PLAIN = better(
     id="sine-trained-better-plain",
+    panel="beside",
     label="trained layers, no gate: above constructed ones by",
     text="Trained layers are better than constructed ones, both behind a linear embedding and "
     "without the gated unit; in the median over seeds, paired.",
 )
 GATE = of_many(
     id="sine-gate-helps",
+    panel="beside",
     label="trained layers: with the gated unit over without",
     text="Behind a linear embedding the gated unit lowers the loss of trained layers, in the "
     "median over seeds, paired.",
@@ -66,6 +70,7 @@ GATE = of_many(
 )
 IDEAL = ours(
     id="sine-reaches-gd",
+    panel="beside",
     label="gated MLP: loss above gradient descent's",
     text=(
         "With an MLP embedding and the gated unit the model is at least as good as gradient "
@@ -78,6 +83,7 @@ IDEAL = ours(
 )
 LINE = Claim(
     id="sine-state-mlp",
+    panel="bars",
     label="MLP on the state over the best straight line",
     kind="theory",
     text=(
@@ -91,6 +97,7 @@ LINE = Claim(
 )
 FEATURES = Claim(
     id="sine-features",
+    panel="training",
     label="sin x and cos x in two directions, R²",
     kind="ours",
     text=(

@@ -91,6 +91,7 @@ CURRICULUM = ours(
 )
 BOTH = ours(
     id="both-shorten-the-plateau",
+    panel="until",
     label="tasks until zero is left at the largest f: both over neither",
     text=(
         "With a curriculum and a loss at every x together they are at most half as many. (The "

@@ -16,12 +16,14 @@ every = partial(
 
 EVERY_SIZE = every(
     id="every-size", label="any size: loss differs from the closed form by",
+    panel="gaps",
     quote="the model trained from a random initialisation has an excellent match with the "
           "construction, both in the output/loss metrics (Figure 2)",
     source="Section 4.2, Figure 2 C", at={"model": "N-D", "seeds": SEEDS},
 )  # fmt: skip
 EVERY_SIZE_1D = every(
     id="1d-every-size", label="1-D, any size: loss differs from the closed form by",
+    panel="gaps",
     quote="these metrics show excellent agreement between the trained model and GD, over "
           "different hyperparameters",
     source="Section 4.1, Figure 1 C", at={"model": "1-D", "seeds": SEEDS},

@@ -23,6 +23,7 @@ exact = partial(Claim, kind="theory", source="derived here")
 
 BATCH = Claim(
     id="one-pair-is-no-batch",
+    panel="table",
     label="delta rule, any rate: farthest it stays from a step on all pairs",
     kind="paper",
     text=(
@@ -37,6 +38,7 @@ BATCH = Claim(
 )
 SCALED = ours(
     id="a-small-rate-is-a-batch",
+    panel="table",
     label="delta rule, small rate and a gain: differs from a step on all pairs by",
     text=(
         "If the output may have a factor, a layer of the delta rule with a hundredth of its best "
@@ -47,6 +49,7 @@ SCALED = ours(
 )
 BETTER = ours(
     id="delta-beats-one-step",
+    panel="batches",
     label="trained delta rule, loss over one step",
     text=(
         "Trained in the GD-SSM's window, the delta rule with one rate loses at most 0.8 of what "
@@ -68,6 +71,7 @@ CLOSED = exact(
 )
 REACHED = ours(
     id="trained-rules-reach",
+    panel="losses",
     label="trained rules of one matrix: farthest loss above the rule as written",
     text=(
         "Trained in the window from small random weights, each of the six rules of one matrix "
@@ -90,6 +94,7 @@ WINDOWS = ours(
 )
 GATE = exact(
     id="best-gate-under-drift",
+    panel="symmetries",
     label="gated delta rule: best decay differs from √(1 − ρ²) by",
     text=(
         "Where W keeps √(1 − ρ²) of itself after each pair, the best decay of the gated delta rule "
@@ -100,6 +105,7 @@ GATE = exact(
 )
 GATES_WIN = ours(
     id="gates-win-under-drift",
+    panel="drift",
     label="drift of 0.3: loss of the gated delta rule over the same without a gate",
     text="Where W drifts by 0.3 a pair, a gate saves the delta rule 3% of its loss or more.",
     at=LONG,
@@ -107,6 +113,7 @@ GATES_WIN = ours(
 )
 FORGETS = ours(
     id="training-finds-the-decay",
+    panel="decays",
     label="drift of 0.3: trained decay of the decayed sum differs from the best one by",
     text="Trained where W drifts by 0.3 a pair, the decayed sum forgets as fast as is best.",
     at={**LONG, **SEEDS},

@@ -27,6 +27,7 @@ RANK = theory(
 )
 LIMIT = theory(
     id="optimum-becomes-one-step",
+    panel="singular values",
     label="Γ with 1,024 tasks, away from its limit",
     text="With ever more training tasks Γ becomes a multiple of the identity, 1 / (1 + (1 + d + "
     "τ²) / n): one step of gradient descent at its best rate.",
@@ -37,6 +38,7 @@ LIMIT = theory(
 )
 FITTED = theory(
     id="fitted-is-the-optimum",
+    panel="errors",
     label="fitted layer, over its optimum, on fresh tasks",
     text="Fitted to 16,384 prompts the layer leaves what its optimum leaves, on fresh tasks and "
     "averaged over all numbers of training tasks.",
@@ -47,6 +49,7 @@ FITTED = theory(
 )
 GAP = ours(
     id="gap-at-as-many-tasks-as-features",
+    panel="errors",
     label="fresh over trained tasks, k = d",
     text="With as many training tasks as features the layer still leaves at least a third more of "
     "fresh tasks than of trained ones.",
@@ -56,6 +59,7 @@ GAP = ours(
 )
 MEET = ours(
     id="errors-meet",
+    panel="errors",
     label="fresh over trained tasks, k = 8 d",
     text="With eight times as many training tasks as features the layer leaves at most a tenth "
     "more of fresh tasks than of trained ones.",
@@ -65,6 +69,7 @@ MEET = ours(
 )
 MEMORY = ours(
     id="memory-needs-more",
+    panel="errors",
     label="Bayes over trained tasks, over the layer, fresh, k = 8 d",
     text="Bayes over the training tasks, which knows them by heart, leaves at least half as much "
     "again of fresh tasks as the layer does.",

@@ -18,6 +18,7 @@ FIXED = (
 
 BAYES = theory(
     id="none-below-bayes-of-noise",
+    panel="products",
     label="the best model, over Bayes",
     text="No model leaves less over all noises than Bayes, who weighs them.",
     source="the posterior mean has the least mean squared error",
@@ -44,6 +45,7 @@ MEMORY = theory(
 )
 ALONE = theory(
     id="moving-x-alone-cannot-adapt",
+    panel="products",
     label="w_xx and steps alone, over ridge with one r",
     text="Moving x by S alone, as GD++ does, is one method for every prompt too: it cannot leave "
     "less over all noises than ridge with the best one r.",
@@ -53,6 +55,7 @@ ALONE = theory(
 )
 ADAPTS = ours(
     id="attention-adapts-to-noise",
+    panel="products",
     label="attention on all of a token, over ridge with one r",
     text="Attention that also moves x and has products of labels leaves at least 3% less over all "
     "noises than ridge with the one r that is best for all of them.",
@@ -62,6 +65,7 @@ ADAPTS = ours(
 )
 NEAR = ours(
     id="attention-closes-the-gap",
+    panel="products",
     label="share of the gap to ridge that knows, closed",
     text="Over all noises it closes at least half of the gap from ridge with one r to ridge that "
     "knows the noise of every prompt.",
@@ -71,6 +75,7 @@ NEAR = ours(
 )
 EITHER = ours(
     id="one-product-of-labels-suffices",
+    panel="products",
     label="least share of the gain that one of them keeps alone",
     text="Of the two coefficients whose terms have a product of labels, w_yy and w_xy, each alone "
     "keeps at least three quarters of what both gain over ridge with one r.",
@@ -80,6 +85,7 @@ EITHER = ours(
 )
 SHORTER = ours(
     id="last-step-shrinks-with-noise",
+    panel="triangles",
     label="shortening of the last step, over that of w_xx alone",
     text="Fitted to gradients, attention's last step is shorter with the most noise than without, "
     "by at least twice the factor by which that of w_xx and steps alone is, which cannot adapt.",

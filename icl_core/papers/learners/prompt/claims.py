@@ -61,6 +61,7 @@ RIDGE = theory(
 )
 LEAST = theory(
     id="bayes-is-least",
+    panel="average",
     label="the least excess over Bayes",
     text="No learner that is linear in the labels leaves less than Bayes on the prompts of home.",
     source="the posterior mean has the least mean squared error",
@@ -78,6 +79,7 @@ TWICE = theory(
 )
 EXACT = theory(
     id="exact-departures",
+    panel="symmetries",
     label="symmetries, away from their exact values",
     text="Every departure that follows from an equation is what is measured: y → 2 y, the order of "
     "the pairs, the scale and the rotation of x, a pair of zeros.",
@@ -107,6 +109,7 @@ WORTH = ours(
 )
 CORRECTING = ours(
     id="correcting-beats-adding",
+    panel="average",
     label="delta rule, over one step",
     text="A state of the same size that corrects what it holds leaves at most three quarters of "
     "what a sum leaves.",

@@ -14,6 +14,7 @@ PAPERS = {"d": 5, "n": 20, "covariance": "uneven", "layers": (4, 5, 6)}
 
 NOTHING_TO_KNOW = theory(
     id="isotropic-is-no-loss",
+    panel="lead",
     label="rotated over fixed, Σ = I",
     text="Where all directions are equal, rotating every prompt changes nothing for a method that "
     "prefers none.",
@@ -24,6 +25,7 @@ NOTHING_TO_KNOW = theory(
 )
 SOLVED = theory(
     id="conjugate-gradient-solves",
+    panel="lead",
     label="conjugate gradient, L = d",
     text="After d steps conjugate gradient leaves nothing, whether it knows Σ or not.",
     source="finite termination",
@@ -33,6 +35,7 @@ SOLVED = theory(
 )
 LEAD = ours(
     id="lead-with-covariance",
+    panel="lead",
     label="floor that knows Σ, over plain CG, L = 4",
     text="Where Σ is the same in every prompt, the best fixed steps along Σ⁻¹ leave less after "
     "four layers than conjugate gradient that does not know Σ.",
@@ -42,6 +45,7 @@ LEAD = ours(
 )
 LOST = ours(
     id="lead-lost-in-rotation",
+    panel="lead",
     label="floor, over CG, rotated, L = 4",
     text="Where every prompt is rotated, the best fixed steps leave at least three times what "
     "conjugate gradient leaves after four layers: the whole lead was knowledge of Σ.",
@@ -51,6 +55,7 @@ LOST = ours(
 )
 WORTH = ours(
     id="worth-of-a-known-covariance",
+    panel="lead",
     label="rotated over fixed, floor, L = 4",
     text="Taking Σ away costs the best fixed steps at least a factor of ten after four layers.",
     source="after Bordelon et al. 2025, in closed form and on sampled prompts",

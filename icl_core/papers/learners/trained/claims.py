@@ -23,6 +23,7 @@ LONG = {**TWO, "steps": range(2000, 20_001)}
 
 STRAIGHT = theory(
     id="linear-steps-do-not-bend",
+    panel="bend",
     label="bend of a linear transformer",
     text="What a linear transformer of steps and a Memformer answer is ⟨ŵ, x⟩ for every query x of "
     "a prompt.",
@@ -32,6 +33,7 @@ STRAIGHT = theory(
 )
 BAYES = theory(
     id="nothing-below-bayes",
+    panel="errors",
     label="the best learner, over Bayes",
     text="No trained learner leaves less than Bayes, who knows the distribution.",
     source="the posterior mean has the least mean squared error",
@@ -40,6 +42,7 @@ BAYES = theory(
 )
 ONE_STEP = ours(
     id="gd-ssm-acts-like-one-step",
+    panel="acts like",
     label="GD-SSM away from one step",
     text="The trained GD-SSM of one layer answers what one step of gradient descent answers, to a "
     "hundredth of the error of predicting zero. (Labels are [y, 0] here: with x yᵀ in its state it "

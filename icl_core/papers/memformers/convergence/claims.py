@@ -13,6 +13,7 @@ TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
 
 CLOSE = Claim(
     id="sigma-inverse",
+    panel="all distances",
     label="largest distance from Σ⁻¹",
     kind="paper",
     text="Each layer's Aₗ converges to a multiple of Σ⁻¹: with the schedule of the authors' code "
@@ -36,6 +37,7 @@ CLOSE = Claim(
 )
 STEPS = Claim(
     id="constructed-steps",
+    panel="distances",
     label="aₗ off the constructed 1/rₗ",
     kind="ours",
     text="The multiples aₗ are the steps 1/rₗ of the best polynomial, in some order; for three "
@@ -47,6 +49,7 @@ STEPS = Claim(
 )
 LEMMA = Claim(
     id="lemma-on-trained-weights",
+    panel="distances",
     label="Lemma 2.1 on trained weights: apart",
     kind="theory",
     text="What attention over tokens leaves of every label, in every trained layer, is what the "

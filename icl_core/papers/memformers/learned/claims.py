@@ -29,6 +29,7 @@ COMPARED = (50, 100, 1000)
 
 FEW_FIT = Claim(
     id="few-prompts-fit", label="log-loss on 10 prompts, below CGD's, least", kind="paper",
+    panel="own",
     text="Learned from 10 prompts, the method is as good on these as conjugate gradient, or "
          "better, in each seed.",
     source="Section 5, Figure 11", quote="can match or exceed the performance of Conjugate "
@@ -37,6 +38,7 @@ FEW_FIT = Claim(
 )  # fmt: skip
 OVERFITS = Claim(
     id="few-prompts-overfit", label="10 prompts: fresh ones above their own, least", kind="paper",
+    panel="gap",
     text="Learned from 10 prompts, the method has at least twice the error on fresh ones that it "
          "has on its own, whichever they are.",
     source="Section 5", quote="Such a strategy can overfit if batches are extremely small",
@@ -44,6 +46,7 @@ OVERFITS = Claim(
 )  # fmt: skip
 GENERALISES = Claim(
     id="many-prompts-generalise", label="1000 prompts: fresh ones above their own", kind="paper",
+    panel="gap",
     text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: by "
          "less than a fifth.",
     source="Section 5", quote="tends to generalize effectively for moderate to large batch sizes",
@@ -51,12 +54,14 @@ GENERALISES = Claim(
 )  # fmt: skip
 FEW_FAIL = Claim(
     id="few-prompts-fail", label="CGD's log-loss less that from 10 prompts, fresh", kind="ours",
+    panel="fresh",
     text="On fresh prompts the method learned from 10 is behind conjugate gradient.",
     source="not in the paper, which shows the 10 prompts alone",
     at=FIGURE, at_most=0.0,
 )  # fmt: skip
 AS_PRINTED = Claim(
     id="figure-11", label="Figure 11, printed points: off by", kind="paper",
+    panel="own",
     text="Learned as the authors do, on their own prompts, the methods' errors on these are those "
          "that their code prints: the worst point is off by 0.05 in log-loss at most. Points below "
          "−14, where ten prompts are solved, have a row of their own.",
@@ -85,6 +90,7 @@ CGD_AS_PRINTED = Claim(
 )  # fmt: skip
 RISK_VANISHES = Claim(
     id="risk-vanishes", label="power of N in the excess risk, bounded loss", kind="paper",
+    panel="gap",
     text="Where the loss is bounded, the excess risk of a learned method vanishes as prompts are "
          "added: the power of N with which it falls, for two steps, is below zero. The theorem "
          "names no power.",
@@ -93,6 +99,7 @@ RISK_VANISHES = Claim(
 )  # fmt: skip
 RISK_FALLS = Claim(
     id="risk-falls", label="power of N in the excess risk", kind="ours",
+    panel="gap",
     text="Where x and w* are Gaussian, so that the loss is not bounded, the mean excess risk still "
          "falls at least as fast as N^(-1/2), the usual bound of uniform convergence.",
     source="Theorem 5.1 does not say it of an unbounded loss, and names no power",
@@ -100,6 +107,7 @@ RISK_FALLS = Claim(
 )  # fmt: skip
 MEDIAN_FALLS = Claim(
     id="median-falls", label="power of N in the excess median", kind="ours",
+    panel="risk",
     text="The excess of the median over fresh prompts, in which rare prompts do not count, falls "
          "as fast too.",
     source="not in the paper",
@@ -121,6 +129,7 @@ SIZES = {
 }
 SCALAR_LEAD_ENDS = Claim(
     id="scalar-lead-ends",
+    panel="own",
     label="A = aI, own prompts, N ≥ 30: Memformer minus CGD, least",
     kind="ours",
     text="With A = aI, as in Figures 5 and 6, the Memformer is ahead of conjugate gradient on its "
@@ -131,6 +140,7 @@ SCALAR_LEAD_ENDS = Claim(
 )
 FULL_LEADS_ON_OWN = Claim(
     id="full-leads-on-own",
+    panel="own",
     label="full A, own prompts: CGD minus Memformer, least",
     kind="ours",
     text="With full matrices the Memformer is ahead of conjugate gradient on its own prompts at "
@@ -141,6 +151,7 @@ FULL_LEADS_ON_OWN = Claim(
 )
 BEHIND_ON_FRESH = Claim(
     id="behind-on-fresh",
+    panel="fresh",
     label="fresh prompts, N ≤ 300: Memformer minus CGD, least",
     kind="ours",
     text="On fresh prompts a Memformer that was trained on at most 300 is behind conjugate "

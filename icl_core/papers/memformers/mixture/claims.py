@@ -40,6 +40,7 @@ PRINTED = {
 
 LINEAR_WINS = Claim(
     id="linear-beats-memformer",
+    panel="gated heads",
     label="Memformer above linear, gates",
     kind="paper",
     text="With gates alone the linear transformer of four layers is better than the Memformer, on "
@@ -52,6 +53,7 @@ LINEAR_WINS = Claim(
 )
 OVERCOME = Claim(
     id="gamma-at-test-time",
+    panel="gated heads",
     label="Γ learned too, above linear",
     kind="paper",
     text="With Γ learned at test time as well, the Memformer of four layers is as good as the "
@@ -63,6 +65,7 @@ OVERCOME = Claim(
 )
 AS_PRINTED = Claim(
     id="figures-9-and-10",
+    panel="gated heads",
     label="Figures 9 and 10, printed points: off by",
     kind="paper",
     text="The log-losses on the prompts that gates were learned on, of the three methods after one "
@@ -75,6 +78,7 @@ AS_PRINTED = Claim(
 )
 OVERFITS = Claim(
     id="gamma-overfits",
+    panel="picked",
     label="heads with Γ above those without, own component",
     kind="paper",
     text="If Γ had overfit to the components, a head with Γ would be better on its own component "
@@ -87,6 +91,7 @@ OVERFITS = Claim(
 )
 TURNS = Claim(
     id="order-turns",
+    panel="gated heads",
     label="Memformer above linear, heads trained longer",
     kind="ours",
     text="With heads that learn ten times as long, at five times the rate, the order reverses: "
@@ -97,6 +102,7 @@ TURNS = Claim(
 )
 ONE_HOT = Claim(
     id="one-gate-is-its-head",
+    panel="picked",
     label="one gate open: away from its head by",
     kind="theory",
     text="With one gate at 1 and the others at 0, all heads together are as good on a component "
@@ -108,6 +114,7 @@ ONE_HOT = Claim(
 )
 PICKS = Claim(
     id="gates-pick-head",
+    panel="picked",
     label="gates for one component, above its head",
     kind="ours",
     text="Gates learned from zero on prompts of one component do as well there as the head that "
@@ -118,6 +125,7 @@ PICKS = Claim(
 )
 TOKENS_ALIKE = Claim(
     id="mixed-tokens-alike",
+    panel="comparison",
     label="mixed tokens: Memformer above linear, gates",
     kind="ours",
     text="Where every token comes from the mixture, both kinds of head are equally good with "
@@ -129,6 +137,7 @@ TOKENS_ALIKE = Claim(
 )
 SAME_HEADS = Claim(
     id="heads-without-overfitting",
+    panel="shapes",
     label="mixed tokens: heads' Γ against none, one scalar",
     kind="ours",
     text="On mixed tokens each head with one number is as good as the same head without memory: Γ "

@@ -44,6 +44,7 @@ LOOK = "The bound was set after a first look at other seeds."
 
 EQUAL_RATE = Claim(
     id="worth-equal-rate",
+    panel="every rate",
     label="times as fast, equal rates",
     kind="ours",
     text="At a rate of .01, in the original coordinates, the slower of CGD-like and LFOM "
@@ -55,6 +56,7 @@ EQUAL_RATE = Claim(
 )
 BEST_RATE = Claim(
     id="worth-best-rate",
+    panel="every rate",
     label="times as fast, best rates",
     kind="ours",
     text="Each at its own best rate, in the original coordinates, the slower Memformer still "
@@ -65,6 +67,7 @@ BEST_RATE = Claim(
 )
 STEP_SIZES = Claim(
     id="step-sizes-worth",
+    panel="every rate",
     label="times as fast by α alone",
     kind="ours",
     text="Much of what a Memformer gains is not memory: a linear transformer that also learns a "
@@ -77,6 +80,7 @@ STEP_SIZES = Claim(
 )
 MEMORY_ALONE = Claim(
     id="memory-alone-worth",
+    panel="losses",
     label="times as fast by γ alone",
     kind="ours",
     text="Memory itself, γ beside α, lets the CGD-like Memformer arrive at least 1.2 times as "
@@ -88,6 +92,7 @@ MEMORY_ALONE = Claim(
 )
 SAME_FLOOR = Claim(
     id="same-floor",
+    panel="every rate",
     label="log-loss above the common floor, nearest",
     kind="ours",
     text="Linear transformer, with and without α, CGD-like and LFOM Memformer all come within 0.1 "

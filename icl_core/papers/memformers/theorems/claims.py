@@ -19,11 +19,16 @@ ENOUGH = {**SPECTRUM, "pool": range(15, 19)}  # prompts for a slope
 ROUNDING = 1e-10
 
 
+# of identities that another panel than that of the differences shows
+PANELS = {"nesterov-in-tokens": "table", "lemma-in-tokens": "theorems"}
+
+
 def _same(id: str, theorem: str, what: str, text: str) -> Claim:
     """Return the claim that tokens and a method agree to rounding."""
     source = "Lemma 2.1, Appendix A" if theorem == "2.1" else f"Theorem {theorem}, Appendix A"
     return theory(
         id=id,
+        panel=PANELS.get(id, "differences"),
         label=f"{theorem}: {what} apart",
         text=text,
         source=source,
@@ -87,6 +92,7 @@ LEMMA = _same(
 )
 OTHER = ours(
     id="another-prompts-coefficients",
+    panel="distances",
     label="CGD with another prompt's α, γ: off by",
     text="One prompt's coefficients are not conjugate gradient on another: after the last layer "
     "the median prediction is off by a tenth of its size or more.",
@@ -96,6 +102,7 @@ OTHER = ours(
 )
 FIRST_STEP = ours(
     id="no-first-step-for-all",
+    panel="distances",
     label="best single first step: off by",
     text="No fixed α_0 is conjugate gradient's first step for all prompts: the best one is off by "
     "a tenth at least.",
@@ -105,6 +112,7 @@ FIRST_STEP = ours(
 )
 ALONG = theory(
     id="gradient-along-inverse",
+    panel="gradient",
     label="gradient with respect to aₗ",
     text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots "
     "of a polynomial, the gradient on these prompts has no part along aₗ.",
@@ -114,6 +122,7 @@ ALONG = theory(
 )
 SLOPE = ours(
     id="gradient-falls",
+    panel="gradient",
     label="gradient's power of N",
     text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls as "
     "1/√N with the number N of prompts.",

@@ -46,6 +46,7 @@ PRINTED = {0.5: -2.14, 1.5: -0.74, 3.5: 0.79, 1.0: -1.19, 2.0: -0.42, 3.0: 0.10}
 
 ADAPTS = Claim(
     id="gates-adapt",
+    panel="training",
     label="unseen σ², above the head at home",
     kind="paper",
     text="With gates learned at test time, a mixture of heads is as good on variances that no "
@@ -59,6 +60,7 @@ ADAPTS = Claim(
 )
 AS_PRINTED = Claim(
     id="figure-8",
+    panel="test time",
     label="Figure 8, printed points: off by",
     kind="paper",
     text="With four layers, and gates that the authors' 500 steps have learned, the log-losses on "
@@ -82,6 +84,7 @@ PRINTED_ABOVE = Claim(
 )
 REACHES = Claim(
     id="gates-reach-head",
+    panel="training",
     label="gates above the head at home",
     kind="ours",
     text="On a variance that one head was trained on, gates learned at test time do as well as "
@@ -92,6 +95,7 @@ REACHES = Claim(
 )
 FINDS = Claim(
     id="gates-find-head",
+    panel="shares",
     label="share of the head that knows U",
     kind="ours",
     text="Gates learned at test time become σₕ²/σ² for the head that knows the prompts' U, one "
@@ -103,6 +107,7 @@ FINDS = Claim(
 )
 ONE_SCALAR = Claim(
     id="one-scalar-suffices",
+    panel="comparison",
     label="what gates gain over one number",
     kind="ours",
     text="With a common U, gates for all heads are no better than one head with one number.",
@@ -113,6 +118,7 @@ ONE_SCALAR = Claim(
 )
 NOT_IDENTIFIED = Claim(
     id="gates-keep-their-start",
+    panel="shares",
     label="last head's share, apart by start",
     kind="ours",
     text="With a common U the gates are not determined: where they start decides more than half a "

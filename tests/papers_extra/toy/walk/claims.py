@@ -6,6 +6,7 @@ from icl_core.contract.experiment import Claim, Metric, Run
 
 RECOVERED = Claim(
     id="toy.recovered",
+    panel="spread",
     label="teacher found",
     kind="paper",
     text="The student's weights come to point where the teacher's do.",
@@ -16,6 +17,7 @@ RECOVERED = Claim(
 )
 EXACT = Claim(
     id="toy.exact",
+    panel="loss",
     label="last loss",
     kind="theory",
     text="No loss is left.",

@@ -29,18 +29,21 @@ classroom = partial(
 
 RANDOM = accurate(
     id="accuracy-random",
+    panel="first",
     label="in-context accuracy, worst seed",
     text="Two layers get over 95% of the outputs of random triggers right.",
     at_least=0.95,
 )
 FIXED = accurate(
     id="accuracy-fixed",
+    panel="first",
     label="in-context accuracy, worst seed",
     text="Two layers get over 99% of the outputs of fixed triggers right.",
     at_least=0.99,
 )
 ONE_LAYER = vanilla(
     id="one-layer",
+    panel="second",
     label="one layer's accuracy on the test set",
     text="A transformer of one layer stays at about 55%.",
     source="Section 3",
@@ -50,18 +53,21 @@ ONE_LAYER = vanilla(
 )
 CLASSROOM = classroom(
     id="classroom",
+    panel="first",
     text="Every seed of the classroom presets reaches an accuracy worth showing.",
     setting='the presets "fastest" and "both"',
     at_least=0.98,
 )
 CLASSROOM_ORDER = classroom(
     id="classroom-order",
+    panel="first",
     text="Every seed of the slow classroom training reaches an accuracy worth showing.",
     setting='the preset "order"',
     at_least=0.95,
 )
 NEAR_PERFECT = alone(
     id="near-perfect",
+    panel="first",
     label="in-context accuracy of the simplified model",
     text="The simplified model is right over 95% of the time. The paper names no level. Where the "
     "output is the trigger itself, repeating it is right; all positions in context count.",
@@ -108,6 +114,7 @@ def where_it_errs(run: Run) -> str:
 together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4)
 GLOBAL_FIRST = together(
     id="global-first",
+    panel="losses",
     label="steps by which the in-context loss is later",
     text="Trained together, the global bigrams are learned more quickly than the induction head.",
     source="Section 5, Figure 4",
@@ -116,6 +123,7 @@ GLOBAL_FIRST = together(
 )
 COMPETITION = together(
     id="competition",
+    panel="memories",
     label="W_O² recall lost after its peak",
     text="W_O² and W_F eventually compete: W_O² loses pairs that it had stored.",
     source="Section 5, Figure 4 (right)",
@@ -124,6 +132,7 @@ COMPETITION = together(
 )
 COMPETITION_KL = together(
     id="competition-KL",
+    panel="feed_forward",
     label="rise of W_F's KL after its minimum, nats",
     text="W_O² and W_F eventually compete: W_F, asked alone, moves away from the bigrams again.",
     source="Section 5, Figure 4 (right)",
@@ -132,6 +141,7 @@ COMPETITION_KL = together(
 )
 UNIFORM_GENERALISES = together(
     id="uniform-generalises",
+    panel="outputs",
     label="accuracy lost on bigram outputs",
     text="Trained on uniform outputs, the model does well on bigram outputs too.",
     quote="training on uniform outputs performs well on both distributions",
@@ -140,6 +150,7 @@ UNIFORM_GENERALISES = together(
 )
 COPIES_THE_UNLIKELY = together(
     id="copies-the-unlikely",
+    panel="score",
     label="outputs said where ten characters are likelier bigrams",
     text="The model prefers the induction head to W_F where the two differ: it says what the "
     "context tells in more than half of the cases in which at least ten characters follow the "
@@ -151,6 +162,7 @@ COPIES_THE_UNLIKELY = together(
 )
 BIGRAM_DOES_NOT = together(
     id="bigram-does-not",
+    panel="outputs",
     label="accuracy lost on uniform outputs",
     text="Trained on bigram outputs, the model is worse on uniform ones.",
     quote="reduces the in-context accuracy when using out-of-distribution output tokens",

@@ -41,6 +41,7 @@ initial = partial(
 RECALL = {
     name: recalled(
         id=f"recall-{name.replace('_early', '-early')}",
+        panel="rows" if name == "W_K1_early" else "memories",
         label=f"{symbol} recall, worst seed",
         text=f"{symbol} stores most of its pairs{which}. The paper names no level.",
         at_least=0.5,
@@ -53,6 +54,7 @@ RECALL = {
 }
 FAITHFUL = alone(
     id="construction-is-faithful",
+    panel="memories",
     label="least recall of W_O², W_K², W_K¹ early",
     text="Training finds the memories of the construction: W_O² and W_K² store at least half of "
     "the pairs that eq. 7 plants in them, and W_K¹ half of those of early positions, which are the "
@@ -64,6 +66,7 @@ FAITHFUL = alone(
 )
 TOP_DOWN = alone(
     id="top-down",
+    panel="memories",
     label="steps from W_O² to the earlier of W_K¹ early and W_K²",
     text="With nothing frozen, the output matrix is learned first: by the paper's recall probes it "
     "gets half of its pairs right before W_K¹ does, asked for early positions, and before W_K² "
@@ -77,6 +80,7 @@ TOP_DOWN = alone(
 )
 TOP_DOWN_BY_FREQUENCY = recalled(
     id="top-down-by-frequency",
+    panel="memories",
     label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
     text="The same with each character of W_K² counted as often as it occurs.",
     at=ALL_LEARN,
@@ -84,6 +88,7 @@ TOP_DOWN_BY_FREQUENCY = recalled(
 )
 EARLY_FIRST = alone(
     id="early-positions-first",
+    panel="rows",
     label="W_K¹ recall, early less late rows",
     text="W_K¹ learns early positions much faster than late ones: over the training, it gets more "
     "of its early rows right on average.",
@@ -92,6 +97,7 @@ EARLY_FIRST = alone(
 )
 EVEN_OUTPUT = alone(
     id="even-output-in-context",
+    panel="score",
     label="W_O²: standard deviation of stored readings over their mean",
     text="Trained in context alone, without W_F, W_O² stores its pairs about evenly: on the first "
     "seed with a standard deviation of at most a third of the mean. Neither the caption nor the "
@@ -203,6 +209,7 @@ either = partial(
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
+    panel="memories",
     label="recall gained by W_K¹ and W_K² with W_O² frozen, as a share of that with nothing frozen",
     text="The key-query matrices learn nothing unless W_O² is learned first: what W_K² and early "
     "W_K¹ gain while it is frozen is less than a tenth of what they gain in as many steps with "
@@ -214,6 +221,7 @@ NOTHING_WITHOUT_OUTPUT = alone(
 )
 OUTPUT_ALONE = alone(
     id="W_O2-alone",
+    panel="memories",
     label="W_O² recall, trained alone",
     text="W_O² learns the right associations even when trained by itself.",
     quote="can learn the correct associations even when trained by itself",
@@ -223,6 +231,7 @@ OUTPUT_ALONE = alone(
 )
 OUTPUT_DOES_NOT_SUFFICE = alone(
     id="W_O2-does-not-suffice",
+    panel="accuracy",
     label="accuracy at the thaw with W_O² alone, less a single layer's",
     text="W_O² alone does not suffice: just before the key-query matrices are released, the model "
     "is right less often than a trained single layer.",
@@ -233,6 +242,7 @@ OUTPUT_DOES_NOT_SUFFICE = alone(
 )
 TOGETHER = alone(
     id="together-is-beneficial",
+    panel="accuracy",
     label="accuracy at the thaw with nothing frozen, less the better of W_K¹ or W_K² frozen",
     text="Learning W_K¹ and W_K² together is better than with one of them frozen: after as many "
     "steps more predictions are right.",
@@ -243,6 +253,7 @@ TOGETHER = alone(
 )
 SECOND_EASIER = either(
     id="W_K2-easier-than-W_K1",
+    panel="opposite",
     label="W_K² without W_K¹, less the reverse",
     kind="paper",
     text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets "
@@ -252,6 +263,7 @@ SECOND_EASIER = either(
 )
 SECOND_EASIER_BY_FREQUENCY = either(
     id="W_K2-easier-by-frequency",
+    panel="opposite",
     label="W_K² by frequency without W_K¹, less the reverse",
     kind="ours",
     text="Counted by frequency, too, W_K² is easier to learn without W_K¹ than the reverse.",

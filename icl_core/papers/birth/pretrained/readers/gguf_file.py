@@ -21,7 +21,7 @@ from icl_core.papers.birth.pretrained.readers.checks import (
 from icl_core.papers.birth.pretrained.readers.gguf_header import Stored
 from icl_core.papers.birth.pretrained.readers.model import Shape
 from icl_core.papers.birth.pretrained.readers.tokens import GgufTokens
-from icl_core.papers.birth.weights_file import TYPES
+from icl_core.papers.birth.weights_facts import TYPES
 
 ARCHITECTURES = ("llama",)
 # the file's names of a layer's tensors, and Llama's

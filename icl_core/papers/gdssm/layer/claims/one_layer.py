@@ -39,6 +39,7 @@ aligned = partial(Claim, kind="paper", text=ALONG)
 
 REACHES = like_one_step(
     id="nd-reaches-gd",
+    panel="state",
     label="loss differs from one step of gradient descent by",
     text="One trained N-D layer is as good as one step of gradient descent with the best rate: L* "
     "in closed form, measured as trained over constructed on the same tasks, at the worst seed.",
@@ -48,6 +49,7 @@ REACHES = like_one_step(
 )
 REACHES_1D = like_one_step(
     id="1d-reaches-gd",
+    panel="state",
     label="1-D: loss differs from one step of gradient descent by",
     text="One trained 1-D layer is as good as one step of gradient descent with the best rate, at "
     "the worst seed.",
@@ -56,6 +58,7 @@ REACHES_1D = like_one_step(
 )
 WEIGHTS = same_weights(
     id="weights-match",
+    panel="state",
     label="weights differ from the construction by",
     kind="paper",
     quote=MATCH,
@@ -66,6 +69,7 @@ WEIGHTS = same_weights(
 # the gradients of the 1-D layer are noisier by f, as it has one label a task
 WEIGHTS_1D = same_weights(
     id="1d-weights-match",
+    panel="state",
     label="1-D: weights differ from the construction by",
     kind="paper",
     quote="a randomly initialized model trained on regression tasks learns parameters that match "
@@ -76,6 +80,7 @@ WEIGHTS_1D = same_weights(
 )
 DECAYS = Claim(
     id="decays-are-one",
+    panel="state",
     label="decays differ from 1 by",
     kind="paper",
     text="The recurrence forgets nothing: its decays, as the mean of a^(N - t) over the examples, "
@@ -89,6 +94,7 @@ DECAYS = Claim(
 )
 COSINE = aligned(
     id="sensitivities-align",
+    panel="alignment",
     label="cosine of the sensitivities",
     quote=MATCH,
     source="Section 4.2, Figure 2 B",
@@ -97,6 +103,7 @@ COSINE = aligned(
 )
 COSINE_1D = aligned(  # noisier, as the weights are
     id="1d-sensitivities-align",
+    panel="alignment",
     label="1-D: cosine of the sensitivities",
     quote=AGREE,
     source="Section 4.1, Figure 1 B",
@@ -105,6 +112,7 @@ COSINE_1D = aligned(  # noisier, as the weights are
 )
 SCALES = Claim(
     id="test-scale",
+    panel="state",
     label="any α: differs from the closed form by",
     kind="paper",
     text="On tasks of another scale α the trained layer loses as much as a step of gradient "
@@ -120,6 +128,7 @@ SCALES = Claim(
 )
 ROOT_TWO = Claim(
     id="worse-than-zero",
+    panel="state",
     label="worse than predicting zero from α =",
     kind="theory",
     text="From √2 times the training scale on the layer is worse than predicting zero, because "
@@ -131,6 +140,7 @@ ROOT_TWO = Claim(
 )
 PADDED = like_floor(
     id="padded-labels",
+    panel="state",
     label="y of three entries, padded: loss differs from one step by",
     kind="paper",
     text="Where y has fewer entries than x and zeros pad it, one trained layer is as good as one "
@@ -142,6 +152,7 @@ PADDED = like_floor(
 )
 POPULATION = Claim(
     id="population-optimum",
+    panel="population",
     label="f = 1: the best weights differ from the construction by",
     kind="theory",
     text="With one feature the weights of least expected loss are the construction's, up to a "

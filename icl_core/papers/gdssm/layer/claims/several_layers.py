@@ -7,6 +7,7 @@ TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 
 TWO_RATES = like_floor(
     id="two-layers-two-rates",
+    panel="state",
     label="loss differs from the best two steps by",
     kind="paper",
     text="Two trained layers are as good as two steps of gradient descent with a rate for each, "
@@ -17,6 +18,7 @@ TWO_RATES = like_floor(
 )
 TWO_RATES_1D = like_floor(
     id="1d-two-layers-two-rates",
+    panel="state",
     label="scalar labels: loss differs from the best two steps by",
     kind="ours",
     text="With scalar labels, too, two trained layers are as good as two steps with a rate for "
@@ -27,6 +29,7 @@ TWO_RATES_1D = like_floor(
 )
 BEATS_SHARED = Claim(
     id="beats-shared-rate",
+    panel="state",
     label="loss beside steps of one rate",
     kind="paper",
     text="Trained layers are better than the construction with one rate for all steps, because "
@@ -39,6 +42,7 @@ BEATS_SHARED = Claim(
 )
 FLOOR = like_floor(
     id="reaches-floor",
+    panel="training",
     label="loss differs from the best steps by",
     kind="ours",
     text="Three trained layers are as good as three steps of gradient descent, each at its best "
@@ -48,6 +52,7 @@ FLOOR = like_floor(
 )
 UNDOES = like_floor(
     id="undoes-penalty",
+    panel="state",
     label="loss differs from the floor without penalty by",
     kind="ours",
     text="Training undoes a penalty that is built into the layers: the loss is that of the best "
@@ -57,6 +62,7 @@ UNDOES = like_floor(
 )
 WEIGHTS_TWO = same_weights(
     id="two-layers-weights-match",
+    panel="state",
     label="two layers: weights differ from the construction by",
     kind="ours",
     source="Figure 5 shows the trained ones alone",
@@ -65,6 +71,7 @@ WEIGHTS_TWO = same_weights(
 )
 FROM_CONSTRUCTION = like_floor(
     id="construction-trained-on",
+    panel="state",
     label="two layers trained from the construction: loss differs from the best two steps by",
     kind="paper",
     text="Two layers that begin at the construction with one rate for both come to the loss of "
@@ -94,6 +101,7 @@ LOOP_BACK = (
 )
 TWO_LOOPS = like_floor(
     id="two-loops-two-rates",
+    panel="state",
     label="two loops of one layer: loss differs from the best two steps by",
     kind="paper",
     text="One layer that is looped twice loses nothing: with Z = s G and Z̃ = c S two loops predict "
@@ -104,6 +112,7 @@ TWO_LOOPS = like_floor(
 )
 THREE_LOOPS = Claim(
     id="three-loops-one-rate",
+    panel="training",
     label="three loops: loss beside three steps of one rate",
     kind="paper",
     text="One layer that is looped three times is at least as good as three steps of gradient "
@@ -115,6 +124,7 @@ THREE_LOOPS = Claim(
 )
 LOOPS_COST = Claim(
     id="three-loops-cost",
+    panel="training",
     label="three loops: loss above the best three steps by",
     kind="ours",
     text="From three loops on sharing costs: a loop has two numbers, a rate and a share, where "

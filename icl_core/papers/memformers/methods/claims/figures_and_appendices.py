@@ -23,6 +23,7 @@ SECOND = {
 }
 COMPETITIVE = Claim(
     id="competitive",
+    panel="batch",
     label="A = aI: Memformer minus CGD, up to four layers",
     kind="paper",
     text="Without preconditioners the CGD-like Memformer competes with conjugate gradient: it is "
@@ -34,6 +35,7 @@ COMPETITIVE = Claim(
 )
 DEFLECTION = Claim(
     id="emulates-deflection",
+    panel="path",
     label="share on older gradients, trained minus CGD",
     kind="paper",
     text="The α and γ that all prompts share do what conjugate gradient does: the share of the "
@@ -47,6 +49,7 @@ DEFLECTION = Claim(
 )
 LINE_SEARCH = Claim(
     id="emulates-line-search",
+    panel="path",
     label="last step on its own gradient, log of trained over CGD",
     kind="paper",
     text="The length of the fourth layer's step along its own gradient is that of conjugate "
@@ -60,6 +63,7 @@ LINE_SEARCH = Claim(
 )
 BEATS_NESTEROV = Claim(
     id="beats-nesterov",
+    panel="batch",
     label="trained minus Nesterov, worst depth",
     kind="paper",
     text="With preconditioners the Memformer has a lower log-loss than Nesterov's method with the "
@@ -71,6 +75,7 @@ BEATS_NESTEROV = Claim(
 )
 BEATS_MOMENTUM = Claim(
     id="beats-momentum",
+    panel="batch",
     label="trained minus momentum, worst depth",
     kind="paper",
     text="With preconditioners the Memformer has a lower log-loss than momentum with the authors' "
@@ -82,6 +87,7 @@ BEATS_MOMENTUM = Claim(
 )
 BEATS_TUNED = Claim(
     id="beats-tuned",
+    panel="batch",
     label="trained minus the better tuned method, worst depth",
     kind="ours",
     text="With preconditioners the Memformer also beats Nesterov's method and momentum with the "
@@ -114,6 +120,7 @@ MOMENTUM_BEST = Claim(
 )
 INVERTS = Claim(
     id="b-conditions-the-hessian",
+    panel="path",
     label="log condition number of S, last layer minus first",
     kind="paper",
     text="The B of GD++ bring the eigenvalues of S = X Xᵀ / n together, as steps towards its "
@@ -126,6 +133,7 @@ INVERTS = Claim(
 )
 FRESH_INVERTS = Claim(
     id="b-conditions-fresh",
+    panel="path",
     label="GD++ on fresh prompts: log condition number, last layer minus first",
     kind="ours",
     text="Trained on fresh prompts, B does bring the eigenvalues of S together, layer by layer: "
@@ -147,6 +155,7 @@ EXACT = Claim(
 )
 LATE = Claim(
     id="cgd-beyond-seven",
+    panel="batch",
     label="CGD's log-loss after 7 steps, d = 10",
     kind="paper",
     text="For d = 10 conjugate gradient has not converged after seven steps: its log-loss is "
@@ -158,6 +167,7 @@ LATE = Claim(
 )
 IMPRACTICAL = Claim(
     id="beyond-seven-layers",
+    panel="overfit",
     label="d = 10, beyond 7 layers: log-loss above the floor",
     kind="paper",
     text="More than seven layers need many more iterations: after 1000 steps, which are enough "

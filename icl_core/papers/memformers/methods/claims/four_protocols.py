@@ -105,6 +105,7 @@ def gain(run: Run, protocol: str) -> np.ndarray:
 SETTING = {**AS_TEXT, "preconditioner": "full", "heads": 1}
 GAINS_AS_TEXT = Claim(
     id="memory-as-the-text-trains",
+    panel="protocols",
     label="Memformer minus linear, the text's protocol",
     kind="paper",
     text="Trained as Section 3.3 says, on batches drawn anew every 100 steps and with gradients "
@@ -117,6 +118,7 @@ GAINS_AS_TEXT = Claim(
 )
 CLIPPING_DECIDES = Claim(
     id="clipping-decides-the-gap",
+    panel="protocols",
     label="gain by memory that clipping takes away",
     kind="ours",
     text="What memory gains in Figure 2 hangs on one line, the clipping of gradients, which the "

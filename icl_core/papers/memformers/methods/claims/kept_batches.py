@@ -23,6 +23,7 @@ HEADS_ON = 256  # prompts on which heads are held against their sum
 
 BEATS_LINEAR = Claim(
     id="memory-beats-none",
+    panel="by_depth",
     label="Memformer minus linear transformer",
     kind="paper",
     text="With memory the same training ends at a lower log-loss than without, in the mean over "
@@ -34,6 +35,7 @@ BEATS_LINEAR = Claim(
 )
 BEATS_CGD_TO_THREE = Claim(
     id="beats-cgd-to-three",
+    panel="batch",
     label="trained minus CGD, up to three layers",
     kind="paper",
     text="With preconditioners, a Memformer of up to three layers has a lower log-loss than "
@@ -45,6 +47,7 @@ BEATS_CGD_TO_THREE = Claim(
 )
 BEATS_CGD_AT_FOUR = Claim(
     id="beats-cgd-at-four",
+    panel="batch",
     label="trained minus CGD, four layers, over batches",
     kind="paper",
     text="With preconditioners, a Memformer of four layers has a lower log-loss than conjugate "
@@ -63,6 +66,7 @@ BEATS_CGD_AT_FOUR = Claim(
 )
 FITS_BATCH = Claim(
     id="fits-its-batch",
+    panel="batch",
     label="trained minus CGD, on the batch",
     kind="paper",
     text="Trained on few prompts, the Memformer is ahead of conjugate gradient on these; in the "
@@ -75,6 +79,7 @@ FITS_BATCH = Claim(
 )
 OVERFITS = Claim(
     id="overfits-its-batch",
+    panel="batch",
     label="trained minus CGD, fresh prompts",
     kind="ours",
     text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: any "
@@ -90,6 +95,7 @@ OVERFITS = Claim(
 )
 QUASI_NEWTON = Claim(
     id="gd++-beats-cgd",
+    panel="batch",
     label="GD++ minus CGD, on its batch",
     kind="paper",
     text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from "
@@ -102,6 +108,7 @@ QUASI_NEWTON = Claim(
 )
 LEARNS_ITS_BATCH = Claim(
     id="gd++-overfits",
+    panel="batch",
     label="GD++, fresh minus own batch",
     kind="ours",
     text="With four layers the model of Figure 4 is far worse on fresh prompts than on its own "
@@ -112,6 +119,7 @@ LEARNS_ITS_BATCH = Claim(
 )
 KEEPS_UP = Claim(
     id="keeps-up",
+    panel="batch",
     label="Memformer minus CGD, 4 steps, d = 5",
     kind="paper",
     text="For d = 5 the Memformer keeps up with conjugate gradient for up to four steps; the "
@@ -129,6 +137,7 @@ KEEPS_UP = Claim(
 )
 KEEPS_UP_LONGER = Claim(
     id="keeps-up-longer",
+    panel="batch",
     label="d = 10, on its batch: Memformer minus CGD",
     kind="paper",
     text="For d = 10 the Memformer matches conjugate gradient for six steps and is comparable at "
@@ -141,6 +150,7 @@ KEEPS_UP_LONGER = Claim(
 )
 DEEP_OVERFITS = Claim(
     id="deep-overfits",
+    panel="batch",
     label="d = 10, fresh prompts: Memformer minus CGD",
     kind="ours",
     text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts are "
@@ -151,6 +161,7 @@ DEEP_OVERFITS = Claim(
 )
 HEADS = Claim(
     id="heads-equal-one",
+    panel="path",
     label="H heads against their sum",
     kind="theory",
     text="H heads whose attention is summed are one head with A = Σ A_h, exact to rounding.",
@@ -160,6 +171,7 @@ HEADS = Claim(
 )
 HEADS_FASTER = Claim(
     id="heads-faster",
+    panel="batch",
     label="5 heads minus 1 after 200 steps",
     kind="paper",
     text="After 200 steps on ten prompts, as many as in the authors' code, five heads have a "
@@ -171,6 +183,7 @@ HEADS_FASTER = Claim(
 )
 HEADS_TEST = Claim(
     id="heads-test-better",
+    panel="by_depth",
     label="5 heads minus 1 on fresh prompts",
     kind="paper",
     text="On prompts that were not trained on, five heads have a lower log-loss than one after 200 "
@@ -182,6 +195,7 @@ HEADS_TEST = Claim(
 )
 HEADS_LOWER = Claim(
     id="heads-lower",
+    panel="batch",
     label="5 heads minus 1 in the end",
     kind="paper",
     text="Trained on, to 3000 steps each, five heads still have the lower log-loss on the ten "

@@ -68,6 +68,7 @@ def _claim(id: str, figure: str, name: str, quote: str, setting: dict[str, Any])
     """Return the claim that a printed curve comes out."""
     return Claim(
         id=id,
+        panel="batch" if figure == "Figures 12 to 14" else "as_printed",
         label=f"{figure}, {name}: off by",
         kind="paper",
         text=f"On the authors' own prompts the {name} follows the curve of {figure}: at the worst "
@@ -83,6 +84,7 @@ def _gap(figure: str, quote: str, setting: dict[str, Any]) -> Claim:
     """Return the claim that the printed gap between two curves comes out."""
     return Claim(
         id=f"figure-{figure}-gap",
+        panel="as_printed",
         label=f"Figure {figure}, gain by memory: off by",
         kind="paper",
         text=f"On the authors' own prompts the gap between the two trained curves of Figure "
@@ -183,6 +185,7 @@ ROWS = (
 )
 ON_OTHER_PROMPTS = Claim(
     id="figures-12-to-14-on-other-prompts",
+    panel="batch",
     label="Figures 12 to 14, other prompts minus own",
     kind="ours",
     text="The printed curve of Figures 12 to 14 is that of the batch that the model was trained "

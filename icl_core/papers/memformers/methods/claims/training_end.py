@@ -17,6 +17,7 @@ BEST_SHARED = (0.143, -0.127, -0.594, -0.895)  # log-losses
 
 REACHES_FLOOR = Claim(
     id="reaches-floor",
+    panel="training",
     label="log-loss above the floor",
     kind="ours",
     text="Trained on fresh prompts the Memformer reaches the floor, the best polynomial of its "
@@ -28,6 +29,7 @@ REACHES_FLOOR = Claim(
 )
 SCALAR_REACHES_FLOOR = Claim(
     id="scalar-reaches-floor",
+    panel="training",
     label="log-loss above the floor, A = aI",
     kind="ours",
     text="With Aₗ = aₗ I a trained model reaches the best polynomial of its degree in S, up to "
@@ -50,6 +52,7 @@ KNOWN_LINES = Claim(
 )
 EQUAL_POWER = Claim(
     id="equal-power",
+    panel="by_depth",
     label="spread of variants in log-loss",
     kind="ours",
     text="Trained to the end, the linear transformer, the CGD-like and the LFOM Memformer are "
@@ -61,6 +64,7 @@ EQUAL_POWER = Claim(
 )
 SHARED = Claim(
     id="shared-is-worse",
+    panel="overfit",
     label="log-loss lost by sharing Γ",
     kind="ours",
     text="One Γ_j for all layers, as in the paper's experiments, is heavy ball with β = 1, and "
@@ -71,6 +75,7 @@ SHARED = Claim(
 )
 SHARED_VALUES = Claim(
     id="shared-values",
+    panel="overfit",
     label="gap to the best shared Γ",
     kind="ours",
     text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, −.594 "
@@ -82,6 +87,7 @@ SHARED_VALUES = Claim(
 )
 BEATS_CGD = Claim(
     id="beats-cgd",
+    panel="overfit",
     label="trained minus CGD, up to four layers",
     kind="ours",
     text="Trained to the end on fresh prompts, fixed steps of one to four layers have a lower "
@@ -92,6 +98,7 @@ BEATS_CGD = Claim(
 )
 KNOWING = Claim(
     id="knowing-the-covariance",
+    panel="overfit",
     label="CGD with Σ⁻¹ minus trained, up to four layers",
     kind="ours",
     text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and how "
@@ -102,6 +109,7 @@ KNOWING = Claim(
 )
 FRESH_KEEPS_UP = Claim(
     id="fresh-keeps-up",
+    panel="overfit",
     label="d = 10, trained on fresh prompts: minus CGD",
     kind="ours",
     text="Trained on fresh prompts, a Memformer of six and of seven layers is ahead of conjugate "
@@ -119,6 +127,7 @@ FRESH_KEEPS_UP = Claim(
 )
 NOISE = Claim(
     id="heavy-tails",
+    panel="depth",
     label="noise of a mean over 1000 prompts",
     kind="ours",
     text="With four layers a mean over 1000 prompts and their queries is off by 0.3 or more in "
@@ -129,6 +138,7 @@ NOISE = Claim(
 )
 MOVING = Claim(
     id="moving-covariates-win",
+    panel="products",
     label="GD++ minus CGD with Σ⁻¹, by layers",
     kind="ours",
     text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of conjugate "
@@ -256,6 +266,7 @@ def fresh_log_loss(run: Run) -> np.ndarray:
 NOISY: dict[str, Any] = {**FRESH, "variant": "lfom", "preconditioner": "full", "noise": 2.0}
 NOISE_TURNS = Claim(
     id="noise-turns",
+    panel="by_depth",
     label="with noise: trained minus CGD with Σ⁻¹",
     kind="ours",
     text="Where the labels have noise (τ = 2, the labels' own standard deviation is √5), a "
@@ -267,6 +278,7 @@ NOISE_TURNS = Claim(
 )
 NOISE_NEEDS_MEMORY = Claim(
     id="noise-needs-memory",
+    panel="by_depth",
     label="with noise: linear transformer minus Memformer, four layers",
     kind="ours",
     text="Where the labels have noise, the best polynomial of four layers has complex roots. No "
@@ -278,6 +290,7 @@ NOISE_NEEDS_MEMORY = Claim(
 )
 RIDGE = Claim(
     id="noise-floor-is-ridge",
+    panel="by_depth",
     label="with noise: floor of four layers above ridge",
     kind="theory",
     text="Where the labels have noise, the floor of fixed steps falls to the loss of ridge "
