@@ -122,14 +122,16 @@ def version(experiment_id: str) -> int:
     return paper.experiments[name]
 
 
-def take_changed_words() -> None:
+def take_changed_words() -> list[str]:
     """Have papers and experiments take their texts anew if a `words.md` has changed on disk, so
-    that whoever writes it sees it in a dashboard that runs. Raises `WordsError`."""
+    that whoever writes it sees it in a dashboard that runs. Return a sentence for each that cannot
+    be read as it is now."""
     if words.read_changed():
         for paper in papers().values():
             paper.take_words()
         for id in filter(imported, experiment_ids()):
             experiment(id).take_words()
+    return words.problems()
 
 
 def imported(experiment_id: str) -> bool:

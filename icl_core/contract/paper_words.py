@@ -139,9 +139,7 @@ class LessonWords(Words):
         self._lesson = Lesson(**self._values_of(plan["working"]), **plan)
         return self._lesson
 
-    def read(self) -> None:
-        """Read the file, or read it again. Raises `WordsError`, and keeps the texts."""
-        super().read()
+    def _take_texts(self) -> None:
         if self._lesson is not None:
             for name, value in self._values_of(self._lesson.working).items():
                 object.__setattr__(self._lesson, name, value)

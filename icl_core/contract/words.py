@@ -1,7 +1,7 @@
 """The texts of an experiment, from the `words.md` in its folder.
 
     WORDS = Words(__file__, Config, View, readings={"gain": lambda run, view: best_gain(run)})
-    WORDS.panel("gains", run, view, figure, Q=best_gain(run, "Q"))
+    WORDS.panel("bars", run, view, figure, least=0.25)
 
 A text has numbers in braces; `contract.words_file` says in which forms. A name in braces is
 
@@ -31,27 +31,18 @@ A shared folder has a `words.md` of its own, with panels and texts alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from icl_core.contract import story
 from icl_core.contract.figure import Figure, Panel
 from icl_core.contract.knobs import knobs_of
 from icl_core.contract.run import Run
-from icl_core.contract.story import (
-    FIRST,
-    LAST,
-    Beat,
-    Example,
-    Question,
-    Rule,
-    Story,
-    Task,
-    Try,
-    When,
-)
+from icl_core.contract.story import Beat, Example, Question, Rule, Story, Task, Try, When
 from icl_core.contract.words_file import Section, WordsError, fill, names_in, read_sections
 
 Reading = Callable[[Run, Any], Any]  # takes a run and a view
@@ -106,24 +97,35 @@ class Words:
         self._right = right or {}
         self._done = done or {}
         self._example = example
+        self._sections: dict[tuple[str, str], Section] = {}
+        self.problem = ""  # why the file as it is now cannot be read
         self.read()
         _ALL.append(self)
 
     def read(self) -> None:
         """Read the file, or read it again. Raises `WordsError`, and keeps the texts."""
-        self._changed_at = self.path.stat().st_mtime_ns
+        self.stamp = self.path.stat().st_mtime_ns  # changes with the file
+        before = self._sections
+        try:
+            self._sections = self._checked_sections()
+            self._take_texts()
+        except WordsError as problem:
+            self._sections = before
+            self.problem = str(problem)
+            raise
+        self.problem = ""
+
+    def _take_texts(self) -> None:
+        """Hand the texts on to what was made of them before. Raises `WordsError`."""
+
+    def _checked_sections(self) -> dict[tuple[str, str], Section]:
         sections = read_sections(self.path, self.kinds)
         by_heading = {(section.kind, section.name): section for section in sections}
         if len(by_heading) < len(sections):
             raise WordsError(f"{self.path}: two sections have the same heading")
         for section in sections:
             self._check(section)
-        self._sections = by_heading
-
-    @property
-    def stamp(self) -> int:
-        """A number that changes with the file."""
-        return self._changed_at
+        return by_heading
 
     @property
     def title(self) -> str:
@@ -227,7 +229,7 @@ class Words:
 
     def _when(self, section: Section) -> When | None:
         at = section.only("at")
-        if at in ("", FIRST, LAST):
+        if at in ("", story.FIRST, story.LAST):
             return at or None
         return self._at[at] if at in self._at else int(at)
 
@@ -251,9 +253,8 @@ class Words:
         """Return the text of a section that speaks of a config alone."""
 
         def lookup(name: str) -> Any:
-            return (
-                self._of_config[name](config) if name in self._of_config else getattr(config, name)
-            )
+            function = self._of_config.get(name)
+            return function(config) if function else getattr(config, name)
 
         return fill("\n\n".join(self._section(kind, "").paragraphs), lookup)
 
@@ -296,10 +297,14 @@ class Words:
         """Raise `WordsError` if a section lacks a part, or names what does not exist."""
         if section.kind == "panel" and len(section.paragraphs) < 2:
             raise self._error(section, "a panel must have a title and a caption")
-        if section.kind in KINDS and section.kind and not section.paragraphs:
-            raise self._error(section, "the section must have a text")
         if section.kind == "":
             return
+        if not section.paragraphs:
+            raise self._error(section, "the section must have a text")
+        if section.rows and section.kind != "panel":
+            raise self._error(section, "a table must stand in a panel")
+        if section.lists.keys() - ({"ask"} if section.kind == "beat" else set()):
+            raise self._error(section, "a list must be that of a question's choices")
         if section.kind == "beat":
             self._check_beat(section)
         if reserved := _RESERVED & set(section.entries("numbers")):
@@ -332,10 +337,8 @@ class Words:
             raise self._error(section, "what is to do, and it alone, must have a rule in `done`")
         try:
             self._when(section)
-        except ValueError as problem:
-            raise self._error(
-                section, f"{problem}; at must be a step or a rule", self._at
-            ) from None
+        except ValueError:
+            raise self._error(section, "at must be a step or a rule", self._at) from None
 
     def _known_names(self, section: Section) -> set[str]:
         """Return the names that may stand in a section's braces."""
@@ -371,14 +374,21 @@ def stamp() -> int:
 
 
 def read_changed() -> bool:
-    """Read every file again that has changed on disk; return whether one has.
+    """Read every file again that has changed on disk; return whether one has. The texts of one that
+    cannot be read stay as they were, and `problems` says so."""
+    changed = False
+    for words in _ALL:
+        with suppress(FileNotFoundError):  # an editor is replacing it
+            if words.path.stat().st_mtime_ns != words.stamp:
+                changed = True
+                with suppress(WordsError):
+                    words.read()
+    return changed
 
-    Raises `WordsError` for a file that cannot be read; its texts stay as they were.
-    """
-    changed = [words for words in _ALL if words.path.stat().st_mtime_ns != words.stamp]
-    for words in changed:
-        words.read()
-    return bool(changed)
+
+def problems() -> list[str]:
+    """Return a sentence for each file that cannot be read as it is now."""
+    return [words.problem for words in _ALL if words.problem]
 
 
 def _names_of(settings: type | None) -> set[str]:

@@ -5,10 +5,10 @@ its numbers.
 
     The introduction, paragraph by paragraph.
 
-    ## panel gains
-    numbers: right, Q
+    ## panel bars
+    numbers: least
 
-    The title of the panel, such as: one step gains {right:2}; with Q as printed {Q}
+    The title of the panel, such as: one step gains {gain:2}, at least {least}
 
     Its caption.
 
@@ -144,12 +144,20 @@ _parse_template = Formatter().parse
 
 
 def names_in(template: str) -> Iterator[str]:
-    """Yield every name that stands in braces; `ValueError` if a brace has no other."""
-    for _, name, form, _ in _parse_template(template):
-        if name is not None:
-            yield name
-            if form and form[0] in _CHOICES:
-                yield from names_in(form[1:])
+    """Yield every name that stands in braces; `ValueError` if a brace has no other, or a choice has
+    too few texts."""
+    for _, name, form, conversion in _parse_template(template):
+        if name is None:
+            continue
+        if conversion:
+            raise ValueError(
+                f"a number must be written as {{{name}:…}}, got {{{name}!{conversion}}}"
+            )
+        yield name
+        if form and form[0] in _CHOICES:
+            if len(list(_alternatives(form[1:]))) < 2:
+                raise ValueError(f"a choice must have two texts or more, got {{{name}:{form}}}")
+            yield from names_in(form[1:])
 
 
 def fill(template: str, lookup: Lookup) -> str:

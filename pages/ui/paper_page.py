@@ -8,7 +8,6 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
-from icl_core.contract.words_file import WordsError
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import Summary
 from icl_core.figures.character_labels import shown_name
@@ -73,9 +72,7 @@ def show(name: str) -> None:
 def _read_words() -> None:
     """Read the texts again that were changed since the page was last drawn; say which cannot be
     read."""
-    try:
-        registry.take_changed_words()
-    except WordsError as problem:
+    for problem in registry.take_changed_words():
         st.error(escape_markdown(problem))
 
 
