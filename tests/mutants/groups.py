@@ -78,7 +78,7 @@ GROUPS = {
         ("in_context_regression/*.py", "papers/memformers/shared/first_order.py"),
         ("test_regression.py", *_papers("memformers_model")),
     ),
-    "metrics": Group(
+    "claims": Group(
         ("papers/*/*/claims.py", "papers/*/*/claims/*.py"),
         (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts")),
     ),
