@@ -21,7 +21,7 @@ from icl_core.contract.settings_io import (
 )
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.typed_points import points
-from icl_core.runs.store import key_of
+from icl_core.runs.header import key_of
 from icl_core.sweeps import setting_grid
 from pages.ui.look.escape import escape_markdown
 

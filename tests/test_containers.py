@@ -163,13 +163,14 @@ from icl_core.jobs import queue
 from icl_core.machine import containers
 from icl_core.runs import store
 from icl_core.runs.header import typed_config
+from icl_core.runs.request import Request
 containers.memory_limit = lambda: 2**30
 for name in ("birth.dimension", "gdssm.comparison"):
     for preset in registry.experiment(name).presets:
-        header = store.default().find(name, preset.config)
+        header = store.default().find(Request(name, preset.config))
         assert header is None or typed_config(header).seed == preset.config.seed
         try:
-            queue.submit(name, preset.config)
+            queue.submit(Request(name, preset.config))
         except TooLarge:
             print("shown" if header else "not shown", name)
 """

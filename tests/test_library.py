@@ -183,4 +183,4 @@ def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_pa
 def test_a_text_of_a_run_cannot_end_the_pages_script():
     from icl_core.share import stage_page
 
-    assert "<" not in stage_page._json({"title": "</script><script>alert(1)</script>"})
+    assert "<" not in stage_page.script_json({"title": "</script><script>alert(1)</script>"})

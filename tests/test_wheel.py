@@ -77,10 +77,10 @@ def test_it_gives_one_command_and_needs_what_the_requirements_name(wheel):
 
 INSTALLED = """
 import sys
-from icl_core.jobs import code_version
+from icl_core.jobs import train
 from icl_core.machine import folders
 from icl_dashboard import launch
-print(folders.HOME, folders.cache_folder(), launch.__file__, code_version.code()["icl_core"])
+print(folders.HOME, folders.cache_folder(), launch.__file__, train.code_digests()["icl_core"])
 assert not {"torch._C", "streamlit"} & sys.modules.keys()
 """
 

@@ -11,6 +11,7 @@ from driver import go, reached, settled
 from playwright.sync_api import Locator, Page, expect
 
 from icl_core import registry
+from icl_core.contract.story import brief_of
 from icl_core.share import gallery
 
 Window = Callable[..., Page]
@@ -225,7 +226,8 @@ def test_the_tour_of_all_papers_leads_on(shown: Window) -> None:
     name, beat = papers[1].highlights[0]
     tab = shown(f"/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
     says(tab, papers[1].bridge)
-    says(tab, registry.experiment(f"{papers[1].name}.{name}").story.brief)
+    experiment = registry.experiment(f"{papers[1].name}.{name}")
+    says(tab, brief_of(experiment.story, experiment.presets[0].config))
 
 
 def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:

@@ -5,7 +5,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Opening, Panel, Run
 from icl_core.contract.story import Try
 from icl_core.figures import Curve
-from icl_core.papers.birth.shared.draw import at_snapshot, first_map, second_map
+from icl_core.papers.birth.shared.head_maps import at_snapshot, first_map, second_map
 from icl_core.papers.birth.words import WORDS
 
 

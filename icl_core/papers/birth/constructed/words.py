@@ -6,8 +6,8 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
 from icl_core.papers.birth.constructed.evaluation import at_d, shares_closed, trained_accuracy
 from icl_core.papers.birth.constructed.settings import Config, View
+from icl_core.papers.birth.shared.captions import MATRICES, example_of
 from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.words import MATRICES, example_of
 
 
 def _at_d(measure: str) -> Reading:

@@ -20,7 +20,7 @@ from icl_core.papers.birth.data.arrivals import (
 )
 from icl_core.papers.birth.data.settings import DATA, Config, View
 from icl_core.papers.birth.data.style import short, signed
-from icl_core.papers.birth.shared.words import EXAMPLE
+from icl_core.papers.birth.shared.captions import EXAMPLE
 
 CHOICES = ("frequent", "random_5", "rare")  # kinds of data, in the order of the first question's
 SHARES = (0.15, 0.75)  # of what stays right on other outputs

@@ -15,7 +15,7 @@ from icl_core.papers.birth.dimension.one_step import (
     tuned,
 )
 from icl_core.papers.birth.dimension.settings import Config, View, widths_of
-from icl_core.papers.birth.shared.words import EXAMPLE
+from icl_core.papers.birth.shared.captions import EXAMPLE
 
 BATCHES = 16  # of the one step, if nothing else is said
 SHARES = (1 / 3, 3 / 4)

@@ -13,8 +13,9 @@ from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared import draw
-from icl_core.papers.birth.shared.draw import NAMES, Heads
+from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.task import Batch, Task

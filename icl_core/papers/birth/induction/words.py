@@ -27,9 +27,9 @@ from icl_core.papers.birth.induction.load_run import (
     step_shown,
 )
 from icl_core.papers.birth.induction.settings import Config, View
-from icl_core.papers.birth.shared.draw import Heads
+from icl_core.papers.birth.shared.captions import example_of
+from icl_core.papers.birth.shared.head_maps import Heads
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.papers.birth.shared.words import example_of
 
 WHOLE = 40  # letters that a list of what is replaced may have
 # the milestones of the three matrices, in the order of the choices

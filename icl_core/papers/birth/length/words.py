@@ -21,7 +21,7 @@ from icl_core.papers.birth.length.settings import (
     View,
     lengths_of,
 )
-from icl_core.papers.birth.shared.words import EXAMPLE
+from icl_core.papers.birth.shared.captions import EXAMPLE
 
 # how many times as long it takes: about as long below the first, about four times above the second
 BOUNDS = (1.5, 3.0)

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.birth.shared.words import EXAMPLE
+from icl_core.papers.birth.shared.captions import EXAMPLE
 from icl_core.papers.birth.steps.load_run import after, complete, learned, way_of
 from icl_core.papers.birth.steps.settings import SIGNS, THEOREM, Config, View
 

@@ -5,7 +5,7 @@ from typing import Any
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
-from icl_core.papers.birth.shared.words import example_of
+from icl_core.papers.birth.shared.captions import example_of
 from icl_core.papers.birth.transformer.load_run import (
     Head,
     accuracy_at,
