@@ -109,7 +109,7 @@ def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch, outc
     # Which kernels are others with more rows depends on the processor: on some machines half of the
     # trainings are done alone, on others none is.
     apart = sum(isinstance(outcome, batched.Differs) for outcome in outcomes)
-    assert apart < len(outcomes)
+    assert apart == 0 or (case != "variances" and apart < len(outcomes))
     monkeypatch.setattr(batched_trainings, "most", lambda config: 1)
     alone = Watched()
     assert same(at_once, experiment.run(config, alone)) and not alone.programs
