@@ -131,7 +131,8 @@ def _small(screenshot: bytes) -> bytes:
     codes, where, counts = np.unique(pixels, return_inverse=True, return_counts=True)
     colours = codes[:, None] >> [16, 8, 0] & 255  # (colours, 3)
     frequent = colours[np.argsort(-counts, kind="stable")[:COLOURS]]
-    distances = ((colours[:, None] - frequent) ** 2).sum(2)  # (colours, frequent)
+    # squared distances, but for what all distances of a colour share
+    distances = (frequent**2).sum(1) - 2 * colours @ frequent.T  # (colours, frequent)
     rounded = frequent[distances.argmin(1)][where].astype(np.uint8)
     file = io.BytesIO()
     shape = (picture.height, picture.width, 3)

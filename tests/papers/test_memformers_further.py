@@ -9,7 +9,7 @@ import torch
 
 from icl_core import in_context_regression as regression
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.methods import moving_covariates, rate_grid, words
+from icl_core.papers.memformers.methods import findings, moving_covariates, rate_grid
 from icl_core.papers.memformers.methods.claims import figures_and_appendices
 from icl_core.papers.memformers.methods.draw import depth, tables
 from icl_core.papers.memformers.methods.draw import rates as rates_panel
@@ -197,9 +197,9 @@ def test_panels_draw_at_every_depth_and_snapshot(trained):
 
 
 def test_models_have_nouns_in_sentences():
-    assert words.noun("CGD-like") == "the CGD-like Memformer"
-    assert words.noun("learned in whitened coordinates").startswith("the one learned")
-    assert words.noun("linear transformer") == "the linear transformer"
+    assert findings.noun("CGD-like") == "the CGD-like Memformer"
+    assert findings.noun("learned in whitened coordinates").startswith("the one learned")
+    assert findings.noun("linear transformer") == "the linear transformer"
 
 
 def test_fresh_prompts_are_not_learned_by_heart(trained):

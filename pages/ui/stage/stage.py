@@ -111,7 +111,7 @@ def _head(
             still=active_job is not None,
             projector="projector" in st.query_params,
             beat="" if beat is None or has_question else beat.name,
-            marks=place.marks,
+            marks=place.outlined,
             # a question about the diagram is asked with the diagram in sight
             reveal=has_question and beat is not None and beat.drawer == drawers.MODEL,
         )

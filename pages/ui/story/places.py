@@ -33,7 +33,7 @@ class Place:
     beat      the one on screen; None off the script
     question  its question, while it is open
     withheld  whether a lesson asks for a prediction before the script goes on
-    marks     the names of the panels that are outlined
+    outlined  the names of the panels that are outlined
     hidden    the names of panels, and HEADLINE and MARKS, that open questions hide
     snapshot  the index of the snapshot at which the beat is seen; None where the clock stays
     """
@@ -42,7 +42,7 @@ class Place:
     beat: Beat | None
     question: Question | None
     withheld: bool
-    marks: tuple[str, ...]
+    outlined: tuple[str, ...]
     hidden: Sequence[str]
     snapshot: int | None
 
@@ -58,17 +58,17 @@ def read(setting: Setting, run: Run, beats: Sequence[Beat]) -> Place:
     withheld_beat = _first_open(run, beats, named_beat, required)
     beat = withheld_beat or named_beat
     question = open_question(run, beat)
-    marks = ()  # none while a question is open
+    outlined = ()  # none while a question is open
     if question is None:
         panels = [drawing.name for drawing in setting.experiment.drawings]
         requested = tuple(name for name in requested_marks() if name in panels)
-        marks = requested or (beat.marks if beat else ())
+        outlined = requested or (beat.marks if beat else ())
     return Place(
         beats,
         beat,
         question,
         withheld_beat is not None,
-        marks,
+        outlined,
         _hidden_parts(setting, run, beat),
         beat_snapshot(run, beats, beat),
     )
@@ -135,15 +135,15 @@ def requested_marks() -> list[str]:
 def style(place: Place) -> str:
     """Return the CSS that outlines panels, dims the others, and hides what questions ask about."""
     hidden = " ".join(_hide(part) for part in dict.fromkeys(place.hidden))
-    if not place.marks:
+    if not place.outlined:
         return hidden
-    seats = _selectors(place.marks, _STAGE_KEYS)
+    seats = _selectors(place.outlined, _STAGE_KEYS)
     stage = f"[class*='st-key-stage-']:has({seats})"
     # titles stay legible: only the charts fade
     dimmed = (
         f"{stage} [class*='st-key-seat-']:not({seats}) [class*='st-key-chart-'] {{ opacity: .35; }}"
     )
-    return f"{seats}, {_selectors(place.marks, _DRAWER_KEYS)} {{ {_OUTLINE} }} {dimmed} {hidden}"
+    return f"{seats}, {_selectors(place.outlined, _DRAWER_KEYS)} {{ {_OUTLINE} }} {dimmed} {hidden}"
 
 
 def _first_open(
@@ -161,8 +161,8 @@ def _first_open(
 def _hidden_parts(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
     """Return the names of panels, and HEADLINE and MARKS, that open questions hide now.
 
-    These are all that the beat's own question hides; for the questions of later beats the marks
-    (without a clock the headline too, which then speaks of the end). In a lesson, at its own
+    These are all that the beat's own question hides; for the questions of later beats the clock's
+    marks (without a clock the headline too, which then speaks of the end). In a lesson, at its own
     setting, everything that the required predictions hide is added, except panels that a beat up to
     here has shown.
     """

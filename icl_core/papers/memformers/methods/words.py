@@ -12,29 +12,19 @@ from icl_core.papers.memformers.methods import decode, iterates
 from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.shared import test_set
-from icl_core.papers.memformers.shared.draw.losses import LABELS, floor_of
+from icl_core.papers.memformers.shared.draw.losses import floor_of
 from icl_core.papers.memformers.shared.load_run import (
     depth_of,
     end,
     log_of,
     step_of,
-    variant_beside,
 )
-from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
+from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.shared.words import EXAMPLE, above, compared
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 CLOSE = 0.1  # log-losses that differ by less count as equal
-FEW = 1000  # prompts that the authors evaluate on
-# the labels of trained models that are no nouns
-NOUNS = {
-    "trained": "the trained model",
-    "CGD-like": "the CGD-like Memformer",
-    "LFOM": "the LFOM Memformer",
-    "one head": "the model with one head",
-    "Γ shared": "the Memformer with one Γ for all layers",
-    "Γ free": "the Memformer with Γ free",
-}
+PROMPTS_OF_AUTHORS = 1000  # that they evaluate on
 
 
 def log_loss_shown(run: Run, view: View) -> float:
@@ -58,91 +48,7 @@ def headline(run: Run, view: View) -> str:
     return WORDS.text(name, run, view)
 
 
-def findings(run: Run, view: View) -> str:
-    """Return what a run's losses by depth show, a text for each finding."""
-    if view.average == "median":
-        texts = [WORDS.text("median")]
-    elif view.overlay == "trained":
-        texts = []
-    else:
-        texts = [_power(run), _shared(run), _knowing(run)]
-    return "".join(f" {text}" for text in texts if text)
-
-
-def _power(run: Run) -> str:
-    """Return finding 1, where models of equal power were trained: they share a floor, so a gap
-    between them is a matter of training."""
-    equal = {
-        label: loss for label, variant, loss in _models(run) if variant and variant.equal_power
-    }
-    if len(equal) < 2:
-        return ""
-    if not np.isfinite(run["reference/floor_steps"][-1, -1]):
-        return WORDS.text("complex floor")
-    ends = [end(run, loss) for loss in equal.values()]
-    apart = max(ends) - min(ends)
-    if not np.isfinite(apart):
-        return ""
-    *first, last = map(noun, equal)
-    models = f"{', '.join(first)} and {last}"
-    least = min(ends) - _floor(run)
-    if apart < CLOSE and least < CLOSE:
-        return WORDS.text("equal power", models=models, two=len(equal) == 2)
-    kept = run.config.batches != "fresh"
-    numbers = {"models": models, "apart": apart, "above": least, "kept": kept}
-    return WORDS.text("unequal training", run, **numbers)
-
-
-def noun(label: str) -> str:
-    """Return what a legend calls a model as a noun of a sentence."""
-    if label in NOUNS:
-        return NOUNS[label]
-    if label.startswith("learned in"):
-        return f"the one {label}"
-    return f"the {label}"
-
-
-def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
-    """Return what the run has trained: label, variant (None where unknown) and the tensor of its
-    loss."""
-    own = VARIANTS[run.config.variant]
-    beside = [
-        (LABELS.get(id, id), variant_beside(run, id), f"beside/{id}/loss")
-        for id in run.names("beside")
-    ]
-    return [("trained", own, "evaluated/loss"), *beside]
-
-
-def _shared(run: Run) -> str:
-    """Return finding 2, where such a model was trained: one Γ for all layers is weaker."""
-    losses = [loss for _, variant, loss in _models(run) if variant and variant.id == "shared"]
-    if not losses or run.config.layers < 2:
-        return ""
-    lost = end(run, losses[0]) - _floor(run)
-    return WORDS.text("shared", above=lost) if lost > CLOSE else ""
-
-
-def _knowing(run: Run) -> str:
-    """Return finding 3, where it holds: conjugate gradient that knows Σ⁻¹ wins, up to d − 1 layers;
-    after d steps both are exact."""
-    before = max(1, run.config.d - 1)
-    cg, pcg, own = (
-        mean_of(log_of(run[name]))[:before]
-        for name in ("baseline/cg", "baseline/pcg", "evaluated/loss")
-    )
-    ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
-    if not ahead.all():
-        even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
-        return WORDS.text("equal eigenvalues") if even else ""
-    return WORDS.text(
-        "knowing",
-        model_too=bool(((pcg < own) | ~np.isfinite(pcg)).all()),
-        deeper=run.config.layers > before,
-        before=before,
-    )
-
-
-def _floor(run: Run) -> float:
+def floor(run: Run) -> float:
     return end(run, f"baseline/{floor_of(run.config)[0]}")
 
 
@@ -213,11 +119,11 @@ WORDS = Words(
         "own_batch": _ends("evaluated/train"),
         "without_memory": _ends("beside/linear/loss"),
         "CGD": _ends("baseline/cg"),
-        "floor": lambda run, view: _floor(run),
+        "floor": lambda run, view: floor(run),
         # how errors compare, in words: at the step shown
         "beside_CGD": lambda run, view: compared(_over("baseline/cg", run, view)),
         "above_informed_CGD": lambda run, view: above(_over("baseline/pcg", run, view)),
-        "above_floor": lambda run, view: above(log_loss_shown(run, view) - _floor(run)),
+        "above_floor": lambda run, view: above(log_loss_shown(run, view) - floor(run)),
         # and in the end
         "trained_beside_CGD": lambda run, view: compared(_over_cg(run)),
         "informed_CGD_beside_trained": lambda run, view: compared(
@@ -234,7 +140,7 @@ WORDS = Words(
         # how exact means over prompts are
         "prompts_watched": lambda run, view: test_set.WATCHED,
         "prompts_tested": lambda run, view: test_set.PROMPTS,
-        "prompts_of_authors": lambda run, view: FEW,
+        "prompts_of_authors": lambda run, view: PROMPTS_OF_AUTHORS,
         "standard_error": lambda run, view: float(mean_of(run["evaluated/error"])[-1]),
         "error_of_few": _few_off,
         # what a run is about

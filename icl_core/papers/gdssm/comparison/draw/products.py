@@ -20,10 +20,11 @@ from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 from icl_core.papers.gdssm.shared.task import loss
 from icl_core.training.phases import final
 
-# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
-# As its authors build it; below what the plain form has instead.
+GD_SSM = ("gd-ssm-1", "gd-ssm-2")
+# By the model's id: where y_t meets x_t, and where their product meets the query. As its authors
+# build it; below what the plain form has instead.
 WHERE = {
-    "gd-ssm": ("in the window: C Q Cᵀ", "at the output: Z C q"),
+    **dict.fromkeys(GD_SSM, ("in the window: C Q Cᵀ", "at the output: Z C q")),
     "s5": (
         "nowhere on the way into the state",
         "in the gate, which must make all products at once",
@@ -54,7 +55,7 @@ PLAIN = {
 }
 GIVEN = "given by the token"
 SCALAR = {  # where their products with the query are made, if the token gives them
-    "gd-ssm": "at the output: zᵀ Θ c",
+    **dict.fromkeys(GD_SSM, "at the output: zᵀ Θ c"),
     "linear-2": "attention: (k · q) v",
     "softmax-2": "attention, bent by its softmax",
 }
@@ -81,13 +82,9 @@ def products_panel(run: Run, view: Any) -> Panel:
 
 def _where(config: Config, id: str) -> tuple[str, str]:
     """Return the two places of a model; dashes for one that is not told of here."""
-    first, second = _of(WHERE | (PLAIN if config.plain else {}), id) or ("–", "–")
-    return (GIVEN, _of(SCALAR, id) or second) if config.model == "1-D" else (first, second)
-
-
-def _of(table: dict[str, Any], id: str) -> Any:
-    """Return a model's row of a table by ids or their beginnings, None if it has none."""
-    return next((row for name, row in table.items() if id.startswith(name)), None)
+    places = WHERE | (PLAIN if config.plain else {})
+    first, second = places.get(id, ("–", "–"))
+    return (GIVEN, SCALAR.get(id, second)) if config.model == "1-D" else (first, second)
 
 
 def is_kept(config: Config) -> bool:

@@ -9,8 +9,9 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.claims import printed_curves
+from icl_core.papers.memformers.methods.findings import findings
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.methods.words import WORDS, findings
+from icl_core.papers.memformers.methods.words import WORDS
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import (
     FULL,
