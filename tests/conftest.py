@@ -29,7 +29,7 @@ os.environ["OMP_NUM_THREADS"] = (
 
 from jaxtyping import install_import_hook  # noqa: E402
 
-from tests import shapes  # noqa: E402
+from tests import changed, shapes  # noqa: E402
 
 # Shapes stand in the signatures of models and probes; settings check themselves, with messages of
 # their own.
@@ -105,8 +105,23 @@ def pytest_runtest_setup():
     shapes.forget()
 
 
-def pytest_collection_modifyitems(items):
-    """Skip what needs a GPU where there is none."""
+def pytest_addoption(parser):
+    parser.addoption(
+        "--changed",
+        metavar="COMMIT",
+        nargs="?",
+        const="HEAD",
+        help="run what a change in a paper since COMMIT, or since the last one, can fail",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave out what a change cannot fail, if asked to; skip what needs a GPU where there is
+    none."""
+    if commit := config.getoption("changed"):
+        selected = changed.select(items, commit)
+        config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+        items[:] = selected
     for item in items:
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))

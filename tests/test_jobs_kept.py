@@ -250,7 +250,7 @@ def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, take
     """Six jobs of one shape: on a busy machine the first worker takes all of them."""
     keys = [queue.submit(Request(TOY, config(seed=seed)), later=True) for seed in range(6)]
     monkeypatch.setattr(worker, "_shape", lambda job: ("alike", 20))
-    monkeypatch.setattr(device, "_cores", lambda: slots)
+    monkeypatch.setattr(device, "core_count", lambda: slots)
     monkeypatch.setattr(device.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
     first = worker.take_job(keys[0])
     assert first

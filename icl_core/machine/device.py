@@ -134,23 +134,23 @@ def workers() -> int:
     if is_gpu():
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
     more = int((_share_of_memory() - containers.HELD) // (containers.WORKER + SMALL_RUN))
-    return max(1, min(_cores(), 1 + more))
+    return max(1, min(core_count(), 1 + more))
 
 
 def idle_cores() -> int:
     """Return how many cores had nothing to do over the last minute, at least one. Whatever ran on
     this machine counts, this project's own workers and other containers included."""
-    return max(1, round(_cores() - psutil.getloadavg()[0]))
+    return max(1, round(core_count() - psutil.getloadavg()[0]))
 
 
-def _cores() -> int:
+def core_count() -> int:
     """Return the number of cores that this process may use."""
-    cores = os.cpu_count() or 1
+    count = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):  # Linux only
-        cores = len(os.sched_getaffinity(0))
+        count = len(os.sched_getaffinity(0))
     if (limit := containers.core_limit()) is not None:
-        cores = max(1, min(cores, int(limit)))
-    return cores
+        count = max(1, min(count, int(limit)))
+    return count
 
 
 def wanted_precision() -> str:

@@ -21,6 +21,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.machine import cores
 from icl_core.papers.birth.shared.accuracy import hits_beside, share
 from icl_core.papers.birth.shared.fast_forward import (
     Chunk,
@@ -71,6 +72,7 @@ def layer1_backward(
     return total
 
 
+@torch.no_grad()  # also in a thread of its own
 def chunk_gradient(
     tables: Tables, part: Chunk, train: Collection[str]
 ) -> tuple[dict[str, Tensor], Float[Tensor, "b m"], Float[Tensor, "b m"]]:
@@ -179,8 +181,8 @@ def _gathered(
     total: dict[str, Tensor] = {}
     loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
     right = torch.zeros_like(loss)  # (batch, T)
-    for part in parts:
-        sums, losses, hits = work(part)
+    parts = list(parts)
+    for part, (sums, losses, hits) in zip(parts, cores.in_order(work, parts), strict=True):
         loss[part.rows[:, None], part.queries] = losses
         right[part.rows[:, None], part.queries] = hits
         add(total, sums)

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from icl_core.machine import device
+from icl_core.machine import cores, device
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.full.model import Weights, forward, initialise
 from icl_core.papers.birth.shared.full.settings import Config
@@ -42,10 +42,9 @@ def loss_and_gradient(
     """
     counted = batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
     count = max(1, int(counted.sum()))
-    total = {}
-    losses = []
-    right = []
-    for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
+
+    def work(rows: Tensor) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """Return the slopes of some sequences' share of the mean, and their losses and hits."""
         leaves = {name: weights[name].detach().requires_grad_() for name in train}
         inputs = batch.inputs[rows]
         targets = batch.targets[rows]
@@ -55,13 +54,23 @@ def loss_and_gradient(
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none")
         loss = loss.view_as(targets)
         mean = (loss * counted[rows]).sum() / count
-        slopes = torch.autograd.grad(mean, list(leaves.values()), allow_unused=True)
-        for name, slope in zip(leaves, slopes, strict=True):
-            if slope is None:  # the loss does not depend on it
-                slope = torch.zeros_like(leaves[name])
+        derivatives = torch.autograd.grad(mean, list(leaves.values()), allow_unused=True)
+        slopes: dict[str, Tensor] = {}
+        for name, slope in zip(leaves, derivatives, strict=True):
+            # None: the loss does not depend on it
+            slopes[name] = torch.zeros_like(leaves[name]) if slope is None else slope
+        return slopes, loss.detach(), hits(logits.detach(), targets)
+
+    total: dict[str, Tensor] = {}
+    losses = []
+    right = []
+    for slopes, loss, hit in cores.in_order(
+        work, torch.arange(len(counted)).split(chunk or chunk_of(batch))
+    ):
+        for name, slope in slopes.items():
             total[name] = total[name].add_(slope) if name in total else slope
-        losses.append(loss.detach())
-        right.append(hits(logits.detach(), targets))
+        losses.append(loss)
+        right.append(hit)
     return total, _measures(torch.cat(losses), torch.cat(right), batch, counted)
 
 
