@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.papers.birth.induction.draw import sequence as drawn
+from icl_core.papers.birth.induction.draw import sequence as draw
 from icl_core.papers.birth.induction.draw.sequence import reading
 from icl_core.papers.birth.shared import circuit
 from icl_core.papers.birth.shared.blocks import STORED, blocks_of, readings, span, spurious
@@ -56,7 +56,7 @@ def test_a_path_is_what_its_matrices_make_of_the_embedding():
 
 def test_the_bars_are_the_models_logits():
     run = shipped("birth.induction", "both")
-    panel = drawn.paths(run, VIEW())
+    panel = draw.paths(run, VIEW())
     _, weights, sequence = reading(run, VIEW())
     at = circuit.followed(sequence, 0)
     logits = forward(weights, sequence.inputs[None])[0][0, at]
@@ -89,7 +89,7 @@ def test_the_outlined_block_is_the_map_of_the_stage(name, triggers):
 
 def test_the_map_drawn_holds_the_most_frequent_characters_and_the_first_positions():
     run = shipped("birth.induction", "fastest")
-    figure = drawn.blocks(run, VIEW()).figure
+    figure = draw.blocks(run, VIEW()).figure
     _, weights, sequence = reading(run, VIEW())
     few, whole = (blocks_of("W_K2", weights, sequence.task, most) for most in (32, None))
     np.testing.assert_allclose(figure.data[0]["z"], few.matrix)
@@ -168,9 +168,10 @@ def test_weights_of_a_stream_are_the_models_attention():
 
 def test_a_position_beyond_the_sequence_is_its_last():
     run = shipped("birth.induction", "fastest")
-    assert drawn.streams(run, VIEW(followed=24)).title == drawn.streams(run, VIEW(followed=8)).title
-    assert "5 'h' looks at" in drawn.streams(run, VIEW(followed=5)).title
-    assert "nothing" not in drawn.streams(run, VIEW(sequence="abcdef")).title
+    beyond, last = (draw.streams(run, VIEW(followed=at)).title for at in (24, 8))
+    assert beyond == last
+    assert "5 'h' looks at" in draw.streams(run, VIEW(followed=5)).title
+    assert "nothing" not in draw.streams(run, VIEW(sequence="abcdef")).title
 
 
 def whole(layers=2, **more):

@@ -161,12 +161,14 @@ def test_the_recall_is_the_probes():
 
 
 def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
-    one, two = (train.compute(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2))
-    assert two["curve/recall"].shape[:3] == (2, len(widths_of(SMALL)), len(FACTORS))
-    assert two["one_step/recall"].shape == (2, len(NUMBERS), len(widths_of(SMALL)))
+    one_seed, two_seeds = (
+        train.compute(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2)
+    )
+    assert two_seeds["curve/recall"].shape[:3] == (2, len(widths_of(SMALL)), len(FACTORS))
+    assert two_seeds["one_step/recall"].shape == (2, len(NUMBERS), len(widths_of(SMALL)))
     for name in ("curve/recall", "one_step/recall", "theory/noise"):
-        np.testing.assert_array_equal(two[name][:1], one[name])
-    run = Run(SMALL, two)
+        np.testing.assert_array_equal(two_seeds[name][:1], one_seed[name])
+    run = Run(SMALL, two_seeds)
     recalls = one_step.over_training(run)
     tuned, fixed = (
         one_step.at_rates(recalls, rates(run)) for rates in (one_step.tuned, one_step.fixed)
