@@ -67,7 +67,7 @@ def rising(half: int, end: float = 1.0) -> np.ndarray:
     return np.tile(np.where(half <= STEP, end, 0.0), (3, 1))
 
 
-def made(
+def run_with(
     falling: bool = False, config: Config = FIGURE_3, opposite=None, **recalls: np.ndarray
 ) -> Run:
     """A run whose loss falls, or not, and whose memories recall so much; those not named are
@@ -88,23 +88,22 @@ def metrics_of(run: Run) -> dict:
 
 
 def test_a_recall_that_is_missed_while_the_loss_still_falls_is_not_decided():
-    falling, flat = (
-        metrics_of(made(falls, W_K2=rising(50, 0.3)))["recall-W_K2"] for falls in (True, False)
-    )
+    runs = (run_with(falls, W_K2=rising(50, 0.3)) for falls in (True, False))
+    falling, flat = (metrics_of(run)["recall-W_K2"] for run in runs)
     assert falling.verdict(FIGURE_3) == NOT_DECIDED and "still falling" in falling.unfinished
     assert flat.verdict(FIGURE_3) == "not found here" and flat.unfinished == ""
     assert falling.verdict(replace(FIGURE_3, T=64)) == ELSEWHERE
 
 
 def test_a_recall_that_is_reached_counts_though_the_loss_still_falls():
-    assert metrics_of(made(True))["recall-W_K2"].verdict(FIGURE_3) == "found here"
+    assert metrics_of(run_with(True))["recall-W_K2"].verdict(FIGURE_3) == "found here"
 
 
 def test_the_output_memory_is_held_against_the_first_of_the_others():
     """By the paper's probes, in which all pairs of W_K2 count alike; and by frequency, our own."""
     late = {name: rising(200) for name in ("W_K2", "W_K2_weighted", "W_K1_early")}
-    first = metrics_of(made(W_O2=rising(40), **late | {"W_K2_weighted": rising(60)}))
-    second = metrics_of(made(W_O2=rising(40), **late | {"W_K1_early": rising(30)}))
+    first = metrics_of(run_with(W_O2=rising(40), **late | {"W_K2_weighted": rising(60)}))
+    second = metrics_of(run_with(W_O2=rising(40), **late | {"W_K1_early": rising(30)}))
     for metric, value, verdict in (
         (first["top-down"], 160, "reproduced"),
         (first["top-down-by-frequency"], 20, "found here"),
@@ -114,7 +113,7 @@ def test_the_output_memory_is_held_against_the_first_of_the_others():
 
 
 def test_early_rows_are_held_against_late_ones_not_against_a_window():
-    run = made(W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6))
+    run = run_with(W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6))
     metric = metrics_of(run)["early-positions-first"]
     assert metric.value == pytest.approx(-0.4 * 255 / 300)  # both step up within 40 to 50
     assert metric.verdict(FIGURE_3) == "not reproduced"
@@ -131,7 +130,7 @@ def test_both_frozen_trainings_are_compared_at_equal_steps(frozen):
     first["W_K1_early"][:, -1] = second["W_K2"][:, -1] = 1.0
     own, other = (second, first) if frozen == "W_K1" else (first, second)
     opposite = {name: curve[:, :-1] for name, curve in other.items()}
-    metrics = metrics_of(made(config=config, opposite=opposite, **own))
+    metrics = metrics_of(run_with(config=config, opposite=opposite, **own))
     assert metrics["W_K2-easier-than-W_K1"].value == pytest.approx(0.3)
     assert metrics["W_K2-easier-by-frequency"].value == pytest.approx(0.7)
     assert metrics["W_K2-easier-than-W_K1"].verdict(config) == "reproduced"
@@ -146,9 +145,9 @@ def test_what_only_rises_gives_nothing_back():
 def test_a_frozen_output_memory_is_judged_by_what_the_others_come_to_recall():
     """As a share of what they gain in the shipped run with nothing frozen; without one, not."""
     config = replace(FIGURE_3, freeze_until=300, freeze_W_O2=True)
-    run = made(config=config, W_K1_early=rising(100, 0.3), W_K2=rising(0, 0.1))
+    run = run_with(config=config, W_K1_early=rising(100, 0.3), W_K2=rising(0, 0.1))
     assert metrics_of(run) == {}
-    free = made(W_K1_early=rising(100, 0.8), W_K2=rising(100, 0.6))
+    free = run_with(W_K1_early=rising(100, 0.8), W_K2=rising(100, 0.6))
     shipped = {"order, paper size": free, "order": replace(free, config=replace(FIGURE_3, T=64))}
     metric = metrics_of(replace(run, shipped=shipped.get))["nothing-without-W_O2"]
     assert metric.value == pytest.approx(0.15 / 0.7)
