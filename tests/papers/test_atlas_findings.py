@@ -26,9 +26,9 @@ def test_a_planted_width_of_half_recall_is_found_without_runs_that_recall_all_or
         (replace(FASTEST, d=d), {"recall-W_O2": recall(d, 20), "recall-W_K2": recall(d, 50)})
         for d in (16, 32, 64, 128)
     ]
-    found = by_claim(birth.findings(runs))
-    assert found["output-half-width"].value == pytest.approx(20, rel=1e-3)
-    assert found["attention-half-width"].value == pytest.approx(2.5, rel=1e-3)
+    metrics = by_claim(birth.findings(runs))
+    assert metrics["output-half-width"].value == pytest.approx(20, rel=1e-3)
+    assert metrics["attention-half-width"].value == pytest.approx(2.5, rel=1e-3)
 
 
 def test_the_bound_on_the_width_is_theorys():
@@ -45,19 +45,17 @@ def test_a_planted_power_of_n_is_found_and_the_worst_single_layer_counts():
         for N in (5, 10, 40)
     ]
     runs += [(replace(LAYER, N=N), {"nd-reaches-gd": gap}) for N, gap in ((5, 0.001), (10, -0.02))]
-    found = by_claim(gdssm.findings(runs))
-    assert found["third-layer-slower"].value == pytest.approx(1.5, rel=1e-6)
-    assert found["one-step-everywhere"].value == 0.02
+    metrics = by_claim(gdssm.findings(runs))
+    assert metrics["third-layer-slower"].value == pytest.approx(1.5, rel=1e-6)
+    assert metrics["one-step-everywhere"].value == 0.02
 
 
 def test_the_condition_number_is_where_the_gap_passes_zero_in_the_dimension_where_that_is_last():
-    gaps = {
-        5: {4.0: 1.0, 16.0: -1.0},
-        10: {4.0: 0.5, 16.0: -1.5},
-    }  # d = 5: half way, in the logarithm
+    # d = 5: half way, in the logarithm
+    gaps = {5: {4.0: 1.0, 16.0: -1.0}, 10: {4.0: 0.5, 16.0: -1.5}}
     runs = [
         (replace(memformers.SHAPED, d=d, condition=condition, layers=layers), {"beats-cgd": gap})
         for d, row in gaps.items() for condition, gap in row.items() for layers in (4, 6)
     ]  # fmt: skip
-    (found,) = memformers.findings(runs)
-    assert found.value == pytest.approx(8.0)
+    (metric,) = memformers.findings(runs)
+    assert metric.value == pytest.approx(8.0)

@@ -13,10 +13,11 @@ from icl_core.papers.birth.shared.task import count_text, make_task, sample
 def sets_with_probability(task):
     """Every ordered draw of K triggers without replacement, with its probability."""
     for draw in itertools.permutations(range(task.N), task.K):
-        probability, left = 1.0, 1.0
+        probability = 1.0
+        remaining = 1.0
         for token in draw:
-            probability *= float(task.unigram[token]) / left
-            left -= float(task.unigram[token])
+            probability *= float(task.unigram[token]) / remaining
+            remaining -= float(task.unigram[token])
         yield set(draw), probability
 
 
@@ -39,13 +40,13 @@ def exact(task, tokens: list[int]) -> torch.Tensor:
     total = torch.zeros(task.N, dtype=torch.float64)
     for chosen, probability in sets_with_probability(task):
         output: dict[int, int] = {}
-        for here, after in itertools.pairwise(tokens):
-            if here not in chosen:
-                probability *= float(task.bigram[here, after])
-            elif here not in output:
-                output[here] = after
-                probability *= float(task.output_law[here, after])
-            elif output[here] != after:
+        for token, follower in itertools.pairwise(tokens):
+            if token not in chosen:
+                probability *= float(task.bigram[token, follower])
+            elif token not in output:
+                output[token] = follower
+                probability *= float(task.output_law[token, follower])
+            elif output[token] != follower:
                 probability = 0.0
         last = tokens[-1]
         if last in output:
@@ -78,12 +79,10 @@ def test_the_best_in_context_with_fixed_triggers_is_exact():
 def test_the_best_in_context_is_about_98_percent_at_paper_size():
     task = make_task()
     batch = sample(task, 64, torch.Generator().manual_seed(0))
-    found = accuracies(task, batch)
-    assert 0.97 < found["best_in_context"] < 1
-    assert found["best_in_context_new"] <= found["best_in_context"]
-    assert 0.05 < found["repeat"] < 0.35
+    shares = accuracies(task, batch)
+    assert 0.97 < shares["best_in_context"] < 1
+    assert shares["best_in_context_new"] <= shares["best_in_context"]
+    assert 0.05 < shares["repeat"] < 0.35
     unrepeated = make_task(no_repeat=True, K=1)
-    assert (
-        accuracies(unrepeated, sample(unrepeated, 64, torch.Generator().manual_seed(0)))["repeat"]
-        == 0
-    )
+    batch = sample(unrepeated, 64, torch.Generator().manual_seed(0))
+    assert accuracies(unrepeated, batch)["repeat"] == 0

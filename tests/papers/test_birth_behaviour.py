@@ -35,10 +35,12 @@ def test_every_measure_equals_its_loop():
     attention = maps(3, 2, 40)
     previous = behaviour.on_previous(attention)
     mass = behaviour.on_followers(attention, tokens[:, None])
-    even, spread = behaviour.by_chance(tokens), behaviour.uniformity(attention)
+    even = behaviour.by_chance(tokens)
+    spread = behaviour.uniformity(attention)
     for b in range(3):
         for t in range(1, 40):
-            keys, row = followers(tokens[b].tolist(), t), attention[b, 1, t]
+            keys = followers(tokens[b].tolist(), t)
+            row = attention[b, 1, t]
             assert float(previous[b, 1, t]) == float(row[t - 1])
             expected = sum(float(row[s]) for s in keys) if keys else math.nan
             assert float(mass[b, 1, t]) == pytest.approx(expected, abs=1e-12, nan_ok=True)
@@ -53,9 +55,8 @@ def test_every_measure_equals_its_loop():
 
 
 def test_average_is_over_the_queries_asked_for():
-    values = torch.tensor(
-        [[[math.nan, 1.0, 2.0]], [[math.nan, 3.0, math.nan]]]
-    )  # [batch, heads, T]
+    # [batch, heads, T]
+    values = torch.tensor([[[math.nan, 1.0, 2.0]], [[math.nan, 3.0, math.nan]]])
     where = torch.tensor([[True, True, False], [True, True, True]])
     assert behaviour.average(values).tolist() == [2.0]
     assert behaviour.average(values, where).tolist() == [2.0]
@@ -73,15 +74,12 @@ def planted(tokens: torch.Tensor) -> torch.Tensor:
     back[0, 0] = 1
     follows = behaviour.following(tokens).float()
     induction = torch.where(follows.any(-1, keepdim=True), follows, torch.eye(T))
-    even, first = torch.ones(T, T).tril(), torch.zeros(T, T)
+    even = torch.ones(T, T).tril()
+    first = torch.zeros(T, T)
     first[:, 0] = 1
-    every = [
-        back.expand(len(tokens), T, T),
-        induction,
-        *(each.expand(len(tokens), T, T) for each in (even, first)),
-    ]
-    found = torch.stack(every, 1)
-    return found / found.sum(-1, keepdim=True)
+    heads = (head.expand(len(tokens), T, T) for head in (back, induction, even, first))
+    attention = torch.stack(list(heads), 1)
+    return attention / attention.sum(-1, keepdim=True)
 
 
 def summed(attention: torch.Tensor, batch: Batch) -> Behaviour:
@@ -92,30 +90,28 @@ def summed(attention: torch.Tensor, batch: Batch) -> Behaviour:
 
 def test_planted_heads_are_called_what_they_are():
     batch = sample(make_task(T=64), 16, torch.Generator().manual_seed(3))
-    found = summed(planted(batch.inputs), batch)
-    assert isinstance(found, Behaviour) and found.previous.shape == (4,)
-    for mass in (found.previous[0], found.triggers[1], found.others[1]):
+    heads = summed(planted(batch.inputs), batch)
+    assert isinstance(heads, Behaviour) and heads.previous.shape == (4,)
+    for mass in (heads.previous[0], heads.triggers[1], heads.others[1]):
         assert float(mass) == pytest.approx(1)
-    assert float(found.uniformity[2]) == pytest.approx(1) and float(found.uniformity[3]) == 0
-    torch.testing.assert_close(found.triggers[2], found.triggers_even[2])
+    assert float(heads.uniformity[2]) == pytest.approx(1) and float(heads.uniformity[3]) == 0
+    torch.testing.assert_close(heads.triggers[2], heads.triggers_even[2])
     measures = zip(
-        found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True
+        heads.previous, heads.triggers, heads.triggers_even, heads.uniformity, strict=True
     )
-    said = [role(*map(float, each)) for each in measures]
-    assert said == [PREVIOUS, INDUCTION, UNIFORM, OTHER]
+    roles = [role(*map(float, head)) for head in measures]
+    assert roles == [PREVIOUS, INDUCTION, UNIFORM, OTHER]
 
 
 def test_a_head_that_knows_its_triggers_differs_from_one_that_does_not():
     batch = sample(make_task(T=64, triggers="fixed"), 16, torch.Generator().manual_seed(3))
-    both, even = planted(batch.inputs)[:, 1:3].unbind(1)
-    knows = torch.where(batch.in_context[:, :, None], both, even)
-    found = summed(knows[:, None], batch)
-    assert float(found.triggers) == pytest.approx(1)
-    assert float(found.others) == pytest.approx(float(found.others_even))
+    induction, even = planted(batch.inputs)[:, 1:3].unbind(1)
+    knows = torch.where(batch.in_context[:, :, None], induction, even)
+    head = summed(knows[:, None], batch)
+    assert float(head.triggers) == pytest.approx(1)
+    assert float(head.others) == pytest.approx(float(head.others_even))
 
 
 def test_what_is_not_known_makes_no_role():
-    assert (
-        role(math.nan, math.nan, math.nan, EVEN) == UNIFORM
-        and role(0.5, math.nan, math.nan, 0.2) == PREVIOUS
-    )
+    assert role(math.nan, math.nan, math.nan, EVEN) == UNIFORM
+    assert role(0.5, math.nan, math.nan, 0.2) == PREVIOUS

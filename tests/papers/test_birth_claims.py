@@ -19,6 +19,9 @@ FIGURE_3 = Config(
     T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=300, seeds=3
 )
 STEP = np.arange(0, 301, 10)
+MEMORIES = (
+    "W_O2", "W_K2", "W_K2_weighted", "W_K1_early", "W_K1", "W_K1_early_rows", "W_K1_late_rows",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -36,17 +39,17 @@ STEP = np.arange(0, 301, 10)
     ],
 )
 def test_section_5s_claims_speak_of_the_papers_size_and_of_several_seeds(claim, preset):
-    there = CONFIGS[f"{preset}, paper size"]
-    assert claim.is_at(there)
-    assert not claim.is_at(replace(there, seeds=1))
+    config = CONFIGS[f"{preset}, paper size"]
+    assert claim.is_at(config)
+    assert not claim.is_at(replace(config, seeds=1))
     assert not claim.is_at(CONFIGS[preset])
 
 
 def test_the_fastest_training_is_not_the_papers():
     """But for how it begins, which is Section 4.1's."""
-    there = CONFIGS["fastest, paper size"]
-    spoken_of = [each for each in claims.ALL if each.kind == "paper" and each.is_at(there)]
-    assert spoken_of == [claims.UNIFORM_START]
+    config = CONFIGS["fastest, paper size"]
+    at_config = [claim for claim in claims.ALL if claim.kind == "paper" and claim.is_at(config)]
+    assert at_config == [claims.UNIFORM_START]
 
 
 def test_section_3s_numbers_are_of_a_model_that_is_not_here():
@@ -64,69 +67,56 @@ def rising(half: int, end: float = 1.0) -> np.ndarray:
     return np.tile(np.where(half <= STEP, end, 0.0), (3, 1))
 
 
-def made(
+def run_with(
     falling: bool = False, config: Config = FIGURE_3, opposite=None, **recalls: np.ndarray
 ) -> Run:
     """A run whose loss falls, or not, and whose memories recall so much; those not named are
     learned by step 50."""
     rng = np.random.default_rng(0)
     loss = (np.linspace(3, 1, 300) if falling else np.ones(300)) + 0.001 * rng.normal(size=(3, 300))
-    names = (
-        "W_O2",
-        "W_K2",
-        "W_K2_weighted",
-        "W_K1_early",
-        "W_K1",
-        "W_K1_early_rows",
-        "W_K1_late_rows",
-    )
-    found = {**dict.fromkeys(names, rising(50)), **recalls}
-    tensors = {f"curve/recall_{name}": curve for name, curve in found.items()}
-    tensors |= {
-        "evaluated/accuracy": np.full(3, 0.97),
-        "evaluated/accuracy_error": np.full(3, 0.002),
-    }
+    curves = {**dict.fromkeys(MEMORIES, rising(50)), **recalls}
+    tensors = {f"curve/recall_{name}": curve for name, curve in curves.items()}
+    tensors["evaluated/accuracy"] = np.full(3, 0.97)
+    tensors["evaluated/accuracy_error"] = np.full(3, 0.002)
     beside = {f"opposite/recall_{name}": curve for name, curve in (opposite or {}).items()}
     beside |= {"opposite/step": STEP[:-1]} if opposite else {}
     return Run(config, {**tensors, **beside, "curve/step": STEP, "batch/in_context_loss": loss})
 
 
-def found(run: Run) -> dict:
+def metrics_of(run: Run) -> dict:
     return {metric.claim.id: metric for metric in measure(run)}
 
 
 def test_a_recall_that_is_missed_while_the_loss_still_falls_is_not_decided():
-    falling, flat = (
-        found(made(each, W_K2=rising(50, 0.3)))["recall-W_K2"] for each in (True, False)
-    )
+    runs = (run_with(falls, W_K2=rising(50, 0.3)) for falls in (True, False))
+    falling, flat = (metrics_of(run)["recall-W_K2"] for run in runs)
     assert falling.verdict(FIGURE_3) == NOT_DECIDED and "still falling" in falling.unfinished
     assert flat.verdict(FIGURE_3) == "not found here" and flat.unfinished == ""
     assert falling.verdict(replace(FIGURE_3, T=64)) == ELSEWHERE
 
 
 def test_a_recall_that_is_reached_counts_though_the_loss_still_falls():
-    assert found(made(True))["recall-W_K2"].verdict(FIGURE_3) == "found here"
+    assert metrics_of(run_with(True))["recall-W_K2"].verdict(FIGURE_3) == "found here"
 
 
 def test_the_output_memory_is_held_against_the_first_of_the_others():
     """By the paper's probes, in which all pairs of W_K2 count alike; and by frequency, our own."""
-    late, sooner = rising(200), rising(60)
-    one = found(made(W_O2=rising(40), W_K2=late, W_K2_weighted=sooner, W_K1_early=late))
-    other = found(made(W_O2=rising(40), W_K2=late, W_K2_weighted=late, W_K1_early=rising(30)))
-    paper, ours = one["top-down"], one["top-down-by-frequency"]
-    assert (paper.value, paper.verdict(FIGURE_3)) == (160, "reproduced")
-    assert (ours.value, ours.verdict(FIGURE_3)) == (20, "found here")
-    assert (other["top-down"].value, other["top-down"].verdict(FIGURE_3)) == (-10, "not reproduced")
+    late = {name: rising(200) for name in ("W_K2", "W_K2_weighted", "W_K1_early")}
+    first = metrics_of(run_with(W_O2=rising(40), **late | {"W_K2_weighted": rising(60)}))
+    second = metrics_of(run_with(W_O2=rising(40), **late | {"W_K1_early": rising(30)}))
+    for metric, value, verdict in (
+        (first["top-down"], 160, "reproduced"),
+        (first["top-down-by-frequency"], 20, "found here"),
+        (second["top-down"], -10, "not reproduced"),
+    ):
+        assert (metric.value, metric.verdict(FIGURE_3)) == (value, verdict)
 
 
 def test_early_rows_are_held_against_late_ones_not_against_a_window():
-    metric = found(
-        made(W_K1_early=rising(50), W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6))
-    )
-    assert metric["early-positions-first"].value == pytest.approx(
-        -0.4 * 255 / 300
-    )  # both step up within 40 to 50
-    assert metric["early-positions-first"].verdict(FIGURE_3) == "not reproduced"
+    run = run_with(W_K1_early_rows=rising(50, 0.2), W_K1_late_rows=rising(50, 0.6))
+    metric = metrics_of(run)["early-positions-first"]
+    assert metric.value == pytest.approx(-0.4 * 255 / 300)  # both step up within 40 to 50
+    assert metric.verdict(FIGURE_3) == "not reproduced"
 
 
 @pytest.mark.parametrize("frozen", ["W_K1", "W_K2"])
@@ -134,25 +124,16 @@ def test_both_frozen_trainings_are_compared_at_equal_steps(frozen):
     """The opposite was evaluated last at step 290: what is learned in the last ten steps does not
     count."""
     config = replace(FIGURE_3, freeze_until=300, **{f"freeze_{frozen}": True})
-    second = {
-        "W_K2": rising(100, 0.5),
-        "W_K2_weighted": rising(100, 0.9),
-        "W_K1_early": rising(0, 0.0),
-    }
-    first = {
-        "W_K2": rising(0, 0.0),
-        "W_K2_weighted": rising(0, 0.0),
-        "W_K1_early": rising(100, 0.2),
-    }
+    never = rising(0, 0.0)
+    second = {"W_K2": rising(100, 0.5), "W_K2_weighted": rising(100, 0.9), "W_K1_early": never}
+    first = {"W_K2": never, "W_K2_weighted": never, "W_K1_early": rising(100, 0.2)}
     first["W_K1_early"][:, -1] = second["W_K2"][:, -1] = 1.0
     own, other = (second, first) if frozen == "W_K1" else (first, second)
-    run = made(
-        config=config, opposite={name: curve[:, :-1] for name, curve in other.items()}, **own
-    )
-    measured = found(run)
-    assert measured["W_K2-easier-than-W_K1"].value == pytest.approx(0.3)
-    assert measured["W_K2-easier-by-frequency"].value == pytest.approx(0.7)
-    assert measured["W_K2-easier-than-W_K1"].verdict(config) == "reproduced"
+    opposite = {name: curve[:, :-1] for name, curve in other.items()}
+    metrics = metrics_of(run_with(config=config, opposite=opposite, **own))
+    assert metrics["W_K2-easier-than-W_K1"].value == pytest.approx(0.3)
+    assert metrics["W_K2-easier-by-frequency"].value == pytest.approx(0.7)
+    assert metrics["W_K2-easier-than-W_K1"].verdict(config) == "reproduced"
 
 
 def test_what_only_rises_gives_nothing_back():
@@ -164,11 +145,11 @@ def test_what_only_rises_gives_nothing_back():
 def test_a_frozen_output_memory_is_judged_by_what_the_others_come_to_recall():
     """As a share of what they gain in the shipped run with nothing frozen; without one, not."""
     config = replace(FIGURE_3, freeze_until=300, freeze_W_O2=True)
-    run = made(config=config, W_K1_early=rising(100, 0.3), W_K2=rising(0, 0.1))
-    assert found(run) == {}
-    free = made(W_K1_early=rising(100, 0.8), W_K2=rising(100, 0.6))
+    run = run_with(config=config, W_K1_early=rising(100, 0.3), W_K2=rising(0, 0.1))
+    assert metrics_of(run) == {}
+    free = run_with(W_K1_early=rising(100, 0.8), W_K2=rising(100, 0.6))
     shipped = {"order, paper size": free, "order": replace(free, config=replace(FIGURE_3, T=64))}
-    metric = found(replace(run, shipped=shipped.get))["nothing-without-W_O2"]
+    metric = metrics_of(replace(run, shipped=shipped.get))["nothing-without-W_O2"]
     assert metric.value == pytest.approx(0.15 / 0.7)
     assert metric.verdict(config) == "not reproduced"
 

@@ -27,38 +27,29 @@ def few(monkeypatch):
 
 def test_each_embedding_is_compared_with_the_model_trained_on_it():
     config = Config(**SMALL, beside=50)
-    found = Run(config, construction.compute(config, Recorder()))
-    assert found["sweep/accuracy_kept"].shape == (2, 2) and found["sweep/width"].tolist() == [
-        32,
-        64,
-    ]
-    assert (
-        found["beside/accuracy"].shape == (2,)
-        and found["beside/accuracy"][0] != found["beside/accuracy"][1]
-    )
-    shares = shares_closed(found)
-    gap = found["beside/accuracy"] - at_d(found, "accuracy_kept")
-    np.testing.assert_allclose(
-        shares["W_O2"] * gap, found["alone/accuracy_W_O2"] - at_d(found, "accuracy_kept"), atol=1e-6
-    )
+    run = Run(config, construction.compute(config, Recorder()))
+    assert run["sweep/accuracy_kept"].shape == (2, 2)
+    assert run["sweep/width"].tolist() == [32, 64]
+    trained = run["beside/accuracy"]
+    assert trained.shape == (2,) and trained[0] != trained[1]
+    constructed = at_d(run, "accuracy_kept")
+    closed = shares_closed(run)["W_O2"] * (trained - constructed)
+    np.testing.assert_allclose(closed, run["alone/accuracy_W_O2"] - constructed, atol=1e-6)
     first = construction.compute(Config(**{**SMALL, "seeds": 1}, beside=50), Recorder())
-    assert np.array_equal(found["sweep/accuracy_stream"][:1], first["sweep/accuracy_stream"])
-    assert np.array_equal(found["final/W_K2"], first["final/W_K2"])
-    drawn_and_measured(found)
+    assert np.array_equal(run["sweep/accuracy_stream"][:1], first["sweep/accuracy_stream"])
+    assert np.array_equal(run["final/W_K2"], first["final/W_K2"])
+    drawn_and_measured(run)
 
 
 def test_with_bigrams_the_global_loss_stands_beside_the_accuracy():
     config = Config(**SMALL, feed_forward=True)
-    found = Run(config, construction.compute(config, Recorder()))
-    assert (
-        np.isfinite(found["sweep/global_loss_kept"]).all()
-        and "beside/accuracy" not in found.tensors
-    )
-    assert found["reads/global_loss_stream"] == pytest.approx(
-        at_d(found, "global_loss_kept"), rel=1e-3
-    )
-    assert 2 < float(found["baseline/bigrams_loss"][0]) < 3
-    drawn_and_measured(found)
+    run = Run(config, construction.compute(config, Recorder()))
+    assert np.isfinite(run["sweep/global_loss_kept"]).all()
+    assert "beside/accuracy" not in run.tensors
+    expected = pytest.approx(at_d(run, "global_loss_kept"), rel=1e-3)
+    assert run["reads/global_loss_stream"] == expected
+    assert 2 < float(run["baseline/bigrams_loss"][0]) < 3
+    drawn_and_measured(run)
 
 
 def drawn_and_measured(run: Run) -> None:
@@ -71,8 +62,10 @@ def drawn_and_measured(run: Run) -> None:
 
 def test_a_resumed_construction_equals_an_uninterrupted_one():
     config = Config(d=32, T=32, beside=50)
-    whole, recorder = construction.compute(config, Recorder()), Recorder(stop=20)
+    whole = construction.compute(config, Recorder())
+    recorder = Recorder(stop=20)
     with pytest.raises(Interrupted):
         construction.compute(config, recorder)
-    again = construction.compute(config, Recorder(saved=recorder.saved))
-    assert all(np.array_equal(array, again[name], equal_nan=True) for name, array in whole.items())
+    resumed = construction.compute(config, Recorder(saved=recorder.saved))
+    for name, array in whole.items():
+        assert np.array_equal(array, resumed[name], equal_nan=True), name

@@ -21,7 +21,7 @@ from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import make_task, sample
 
 
-def setting(d, T=64, with_F=False, scale="paper", embeddings="random", **task):
+def setting(d=256, T=64, with_F=False, scale="paper", embeddings="random", **task):
     weights = initialise(65, d, T, torch.Generator().manual_seed(1), scale, with_F, embeddings)
     return weights, make_task(T=T, **task)
 
@@ -36,12 +36,11 @@ def test_construction_predicts_in_context(scale):
     weights, task = setting(512, scale=scale)
     built = construct(weights, task)
     assert accuracy(built, task) > 0.9
-    found = probes.recalls(built, task)
-    assert min(found.values()) > 0.99
+    recalls = probes.recalls(built, task)
+    assert min(recalls.values()) > 0.99
     logits = probes.memory_scores("W_K2", built, task).matrix / math.sqrt(512)
-    assert probes.margin(logits, "keys") == pytest.approx(
-        15, rel=0.4
-    )  # the logit asked for, less cross-talk
+    # the logit asked for, less cross-talk
+    assert probes.margin(logits, "keys") == pytest.approx(15, rel=0.4)
 
 
 def test_construction_with_one_layer_fails():
@@ -52,9 +51,8 @@ def test_construction_with_one_layer_fails():
 
 def test_induction_head_of_the_construction():
     weights, task = setting(512)
-    tokens = torch.tensor(
-        [[5, 20, 31, 40, 20]]
-    )  # the second 20 looks at 31, which follows the first
+    # the second 20 looks at 31, which follows the first
+    tokens = torch.tensor([[5, 20, 31, 40, 20]])
     _, previous, induction = forward(construct(weights, task), tokens)
     assert previous[0].diagonal(-1).min() > 0.9
     assert induction[0, 4].argmax() == 2
@@ -72,44 +70,44 @@ def test_orthonormal_construction_with_feed_forward(triggers):
 @pytest.mark.parametrize("T", [64, 256])
 def test_the_gap_at_full_recall_is_cross_talk_with_the_stream(T):
     weights, task = setting(128, T)
-    found = {}
+    accuracies = {}
     for kind in ("kept", "within", "stream"):
         built = construct(weights, task, cross_talk=kind)
         assert probes.recalls(built, task)["W_O2"] == 1
         assert probes.recalls(built, task)["W_K2"] == 1
-        found[kind] = accuracy(built, task, 6400 // T)
-    assert found["kept"] < 0.75
-    assert (
-        found["within"] < found["kept"]
-    )  # exact among themselves, the memories hear the others louder
-    assert found["stream"] > 0.93
+        accuracies[kind] = accuracy(built, task, 6400 // T)
+    assert accuracies["kept"] < 0.75
+    # exact among themselves, the memories hear the others louder
+    assert accuracies["within"] < accuracies["kept"]
+    assert accuracies["stream"] > 0.93
 
 
 def test_without_cross_talk_is_exact():
     weights, task = setting(128)
     for name in ("W_K1", "W_K2", "W_O2", "W_F"):
         stored = memory(name, weights, task)
-        exact, kept = (
+        exact, noisy = (
             stored.V @ W @ stored.U.T for W in (without_cross_talk(stored), superposition(stored))
         )
         torch.testing.assert_close(exact, stored.target, rtol=0, atol=2e-4)
-        assert float((kept - stored.target).abs().max()) > 0.1
+        assert float((noisy - stored.target).abs().max()) > 0.1
 
 
 def test_least_cross_talk_is_a_minimum():
     weights, task = setting(96)
-    stored, (v_noise, u_noise) = memory("W_K2", weights, task), noise("W_K2", weights, task)
+    stored = memory("W_K2", weights, task)
+    v_noise, u_noise = noise("W_K2", weights, task)
     W = least_cross_talk(stored, v_noise, u_noise, ridge=1e-6).double()
-    V, U = stored.V.double(), stored.U.double()
+    V = stored.V.double()
+    U = stored.U.double()
     torch.testing.assert_close((V @ W * U).sum(1), torch.ones(65).double(), rtol=0, atol=1e-3)
 
     def energy(W):
         return float(torch.trace(W.T @ v_noise @ W @ u_noise))
 
     step = torch.randn(96, 96, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    pairs = torch.stack(
-        [torch.outer(v, u).flatten() for v, u in zip(V, U, strict=True)]
-    )  # what the readings see
+    # what the readings see
+    pairs = torch.stack([torch.outer(v, u).flatten() for v, u in zip(V, U, strict=True)])
     step -= (torch.linalg.pinv(pairs) @ (pairs @ step.flatten())).view(96, 96)
     slope = (energy(W + 1e-4 * step) - energy(W - 1e-4 * step)) / 2e-4
     assert abs(slope) < 0.02 * math.sqrt(energy(W) * energy(step))
@@ -127,14 +125,13 @@ def test_planted_memory_is_recalled():
 @pytest.mark.parametrize("over", ["keys", "queries"])
 def test_random_matrices_recall_at_chance(over):
     S = torch.randn(400, 50, 50, generator=torch.Generator().manual_seed(0))
-    share = sum(probes.recall(one, over) for one in S) / 400
+    share = sum(probes.recall(matrix, over) for matrix in S) / 400
     assert share == pytest.approx(1 / 50, abs=4 * math.sqrt(0.02 * 0.98 / 20000))
 
 
 def test_recall_orientations_and_weights():
-    S = torch.tensor(
-        [[2.0, 0.0], [3.0, 1.0]]
-    )  # query 1 prefers key 0; key 0 is preferred by query 1
+    # query 1 prefers key 0; key 0 is preferred by query 1
+    S = torch.tensor([[2.0, 0.0], [3.0, 1.0]])
     assert probes.recall(S, "keys") == 0.5
     assert probes.recall(S, "queries") == 0.5
     assert probes.recall(S, "keys", torch.tensor([0.9, 0.1])) == pytest.approx(0.9)
@@ -145,22 +142,17 @@ def test_recall_orientations_and_weights():
 def test_every_panel_shows_one_recall_of_a_matrix(name, monkeypatch):
     """Over whichever axis the argmax runs: on the curves and beside the matrix."""
     weights = setting(64)[0]
-    config = Config(d=64)
     for over in ("keys", "queries"):
         monkeypatch.setitem(probes.OVER, name, over)
-        assert (
-            compare(name, weights, config).recall[0]
-            == probes.recalls(weights, make_task(T=64))[name]
-        )
+        expected = probes.recalls(weights, make_task(T=64))[name]
+        assert compare(name, weights, Config(d=64)).recall[0] == expected
 
 
 def test_early_positions_and_fixed_triggers():
     weights, task = setting(32, T=64, triggers="fixed", K=3)
     assert [probes.early_positions(T) for T in (64, 65, 256, 32)] == [16, 64, 64, 8]
-    assert probes.memory_scores("W_K2", weights.with_(W_K2=torch.eye(32)), task).matrix.shape == (
-        3,
-        3,
-    )
+    identity = weights.with_(W_K2=torch.eye(32))
+    assert probes.memory_scores("W_K2", identity, task).matrix.shape == (3, 3)
     assert len(probes.memory_scores("W_K1", weights, task).columns) == 63
 
 
@@ -169,12 +161,11 @@ def test_kl_of_the_feed_forward(triggers):
     weights, task = setting(256, with_F=True, embeddings="orthonormal", triggers=triggers)
     zero = probes.kl_W_F(weights.with_(W_F=torch.zeros(256, 256)), task)
     entropy = -torch.xlogy(task.bigram, task.bigram).sum(1)
-    kept = torch.ones(65, dtype=torch.bool)
+    counted = torch.ones(65, dtype=torch.bool)
     if task.fixed_triggers is not None:
-        kept[task.fixed_triggers] = False
-    assert zero == pytest.approx(
-        math.log(65) - float(entropy[kept].mean()), abs=1e-5
-    )  # the uniform guess
+        counted[task.fixed_triggers] = False
+    # the uniform guess
+    assert zero == pytest.approx(math.log(65) - float(entropy[counted].mean()), abs=1e-5)
     assert probes.kl_W_F(construct(weights, task), task) < 0.06  # what the floor costs
     assert triggers == "random" or (log_bigram(task)[:, task.fixed_triggers] == 0).all()
 
@@ -199,22 +190,20 @@ def test_alignment_is_blind_to_scale_and_to_what_softmax_cannot_see():
 def test_alignment_ignores_future_keys():
     generator = torch.Generator().manual_seed(0)
     S, other = (torch.randn(9, 9, generator=generator) for _ in range(2))
-    seen = causal(10)
+    visible_keys = causal(10)
+    changed = torch.where(visible_keys, S, other)
     torch.testing.assert_close(
-        visible("W_K1", S, seen), visible("W_K1", torch.where(seen, S, other), seen)
+        visible("W_K1", S, visible_keys), visible("W_K1", changed, visible_keys)
     )
-    assert (
-        seen[0].tolist() == [True, True] + [False] * 7
-    )  # the query at position 2 sees positions 1 and 2
+    # the query at position 2 sees positions 1 and 2
+    assert visible_keys[0].tolist() == [True, True] + [False] * 7
 
 
 def test_wrong_names_are_refused():
     weights, task = setting(16)
-    for call in (
-        lambda: construct(weights, task, cross_talk="no"),
-        lambda: memory("W", weights, task),
-    ):
-        with pytest.raises(ValueError, match="must be"):
-            call()
+    with pytest.raises(ValueError, match="must be"):
+        construct(weights, task, cross_talk="no")
+    with pytest.raises(ValueError, match="must be"):
+        memory("W", weights, task)
     with pytest.raises(ValueError, match="name must be"):
         visible("W_E", torch.eye(2))

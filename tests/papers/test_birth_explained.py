@@ -13,9 +13,8 @@ from icl_core.papers.birth.shared.task import make_task, sample
 
 def constructed():
     task = make_task(T=64)
-    return construct(
-        initialise(65, 256, 64, torch.Generator().manual_seed(1), "paper", False), task
-    ), task
+    weights = initialise(65, 256, 64, torch.Generator().manual_seed(1), "paper", False)
+    return construct(weights, task), task
 
 
 def test_a_model_that_is_its_construction_is_explained_whole():
@@ -23,24 +22,17 @@ def test_a_model_that_is_its_construction_is_explained_whole():
     batch = sample(task, 32, torch.Generator().manual_seed(0))
     own = beside_construction.logits_of(weights, batch)
     right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
-    found = beside_construction.models(weights, task)
-    assert list(found) == [
-        *weights.trained(),
-        beside_construction.TOGETHER,
-        beside_construction.CLEANED,
-    ]
-    for name in (*weights.trained(), beside_construction.TOGETHER):
-        other = found[name]
+    models = beside_construction.models(weights, task)
+    exact = [*weights.trained(), beside_construction.TOGETHER]
+    assert list(models) == [*exact, beside_construction.CLEANED]
+    for name in exact:
         for matrix, W in weights.trained().items():
-            torch.testing.assert_close(
-                other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max())
-            )
-        score = beside_construction._compared(
-            own, beside_construction.logits_of(other, batch), batch, right
-        )
-        assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(
-            1, abs=0.01
-        )
+            tolerance = 1e-4 * float(W.abs().max())
+            torch.testing.assert_close(models[name][matrix], W, rtol=1e-4, atol=tolerance)
+        logits = beside_construction.logits_of(models[name], batch)
+        score = beside_construction._compared(own, logits, batch, right)
+        assert score.accuracy == pytest.approx(1, abs=0.01)
+        assert score.logits == pytest.approx(1, abs=0.01)
 
 
 def test_logits_count_up_to_one_factor_and_noise_explains_nothing():

@@ -20,31 +20,27 @@ from icl_core.papers.birth.length.arrival_times import (
 from icl_core.papers.birth.length.claims import SGD, measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
-from icl_core.papers.birth.shared import settings as one
+from icl_core.papers.birth.shared import settings as simplified
 from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import probes as full_probes
-from icl_core.papers.birth.shared.full import settings as whole
+from icl_core.papers.birth.shared.full import settings as full_settings
 from icl_core.papers.birth.shared.full import train as full_train
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.proof_model import as_batch, sample_repeated
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import begun, held_out, task_of
-from icl_core.runs import store
 from icl_core.training import loop
+from tests.cells import shipped
 from tests.recorder import Recorder
 
 STEPS = np.arange(0, 1001, 10)
 
 
-def made(arrived: dict[str, list[list[float]]]) -> Run:
+def run_arriving(arrived: dict[str, list[list[float]]]) -> Run:
     """A run whose curves reach their level at the given steps, [seeds, lengths] for
     each optimiser."""
-    tensors = {
-        "curve/step": STEPS,
-        "task/lengths": np.array([32, 64, 128]),
-        "names/optimisers": names(OPTIMISERS),
-    }
-    tensors["task/even"] = np.array([0.2, 0.2, 0.2])
+    tensors = {"curve/step": STEPS, "names/optimisers": names(OPTIMISERS)}
+    tensors |= {"task/lengths": np.array([32, 64, 128]), "task/even": np.full(3, 0.2)}
     for optimiser, seeds in arrived.items():
         curves = [[np.clip(STEPS / step, 0, 1) for step in row] for row in seeds]
         tensors |= {
@@ -55,9 +51,8 @@ def made(arrived: dict[str, list[list[float]]]) -> Run:
 
 
 def test_a_crossing_lies_on_the_line_between_two_evaluations():
-    assert first_crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(
-        15
-    )
+    crossing = first_crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8)
+    assert crossing == pytest.approx(15)
     assert first_crossing(np.array([0, 10]), np.array([0.9, 1.0]), 0.8) == 0
     assert first_crossing(np.array([0, 10]), np.array([0.1, 0.2]), 0.8) == np.inf
 
@@ -70,11 +65,11 @@ def test_a_power_law_has_its_power_as_slope():
 
 
 def test_quadratic_growth_would_be_found():
-    run = made(
+    run = run_arriving(
         {"sgd": [[50, 200, 800], [60, 240, 960], [40, 160, 640]], "adamw": [[100, 100, 100]] * 3}
     )
-    found = slope(run, "accuracy", "sgd")
-    assert found is not None and found.mean == pytest.approx(2, abs=0.01)
+    power = slope(run, "accuracy", "sgd")
+    assert power is not None and power.mean == pytest.approx(2, abs=0.01)
     assert doubling(run, "accuracy", "sgd") == pytest.approx(4, abs=0.05)
     first = measure(run)[0]
     assert first.claim is SGD and first.verdict(run.config) == "found here"
@@ -82,7 +77,7 @@ def test_quadratic_growth_would_be_found():
 
 
 def test_a_training_that_never_arrives_decides_nothing():
-    run = made({"sgd": [[50, 200, 1e9]] * 3, "adamw": [[100, 100, 100]] * 3})
+    run = run_arriving({"sgd": [[50, 200, 1e9]] * 3, "adamw": [[100, 100, 100]] * 3})
     assert times(run, "accuracy", "sgd")[0, 2] == np.inf
     assert slope(run, "accuracy", "sgd") is None
     assert measure(run)[0].value is None
@@ -91,68 +86,69 @@ def test_a_training_that_never_arrives_decides_nothing():
 def test_even_attention_is_shared_out_over_all_keys():
     batch = sample(make_task(N=16, K=4, T=20), 30, torch.Generator().manual_seed(0))
     shares = []
-    for row, tokens in enumerate(batch.inputs.tolist()):
-        for t in range(20):
-            if batch.in_context[row, t]:
-                shares.append(sum(tokens[s - 1] == tokens[t] for s in range(1, t + 1)) / (t + 1))
+    for row, t in batch.in_context.nonzero().tolist():
+        tokens = batch.inputs[row].tolist()
+        shares.append(sum(tokens[s - 1] == tokens[t] for s in range(1, t + 1)) / (t + 1))
     assert train.even_share(batch) == pytest.approx(np.mean(shares))
 
 
 def test_what_is_watched_is_what_the_probes_measure():
     config = training(Config(N=16, d=32, K=4), "adamw", 32, 0)
-    assert isinstance(config, one.Config)
+    assert isinstance(config, simplified.Config)
     weights, _ = begun(config)
-    found, recalls = train._simplified(config).evaluate(0), probes.recalls(weights, task_of(config))
-    right = evaluate(weights, held_out(task_of(config), train.WATCHED), positions="in_context")[
-        "accuracy"
-    ]
-    assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+    recalls = probes.recalls(weights, task_of(config))
+    batch = held_out(task_of(config), train.WATCHED)
+    accuracy = evaluate(weights, batch, positions="in_context")["accuracy"]
+    expected = {"accuracy": accuracy, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+    assert train._simplified(config).evaluate(0) == expected
 
 
 def test_the_full_transformer_is_watched_by_its_own_probes():
     config = training(Config(full=True, N=16, d=32, K=4), "sgd", 32, 0)
-    assert isinstance(config, whole.Config) and config.layer_norm
+    assert isinstance(config, full_settings.Config) and config.layer_norm
     weights, _ = full_train.begun(config)
     recalls = full_probes.recalls(weights, task_of(config), config.heads)
-    right = head_scores.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)[
-        "accuracy"
-    ]
-    found = train._full(config).evaluate(0)
-    assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+    batch = held_out(task_of(config), train.WATCHED)
+    accuracy = head_scores.evaluate(weights, batch, config.heads)["accuracy"]
+    expected = {"accuracy": accuracy, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+    assert train._full(config).evaluate(0) == expected
 
 
 @pytest.mark.parametrize("everything", (False, True))
 def test_more_seeds_change_no_other(everything: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(train, "WATCHED", 16)
     few = Config(full=everything, N=16, d=32, K=4, batch=16, steps=10)
-    first, both = (train.compute(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
+    one_seed, two_seeds = (train.compute(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
     for name in train.MEASURES:
         for optimiser in OPTIMISERS:
-            found = both[f"curve/{name}_{optimiser}"]
-            assert found.shape[:2] == (2, len(lengths_of(Config())))
-            np.testing.assert_array_equal(found[:1], first[f"curve/{name}_{optimiser}"])
+            curves = two_seeds[f"curve/{name}_{optimiser}"]
+            assert curves.shape[:2] == (2, len(lengths_of(Config())))
+            np.testing.assert_array_equal(curves[:1], one_seed[f"curve/{name}_{optimiser}"])
 
 
 def test_the_answers_are_those_of_the_classroom():
     experiment = registry.experiment("birth.length")
-    header = store.default().preset("birth.length", "classroom")
-    run = store.default().load(header) if header else None
-    assert run is not None and experiment.story is not None
-    asked = {beat.name: beat.ask for beat in experiment.story.beats if beat.ask}
+    run = shipped("birth.length", "classroom")
+    assert experiment.story is not None
+    questions = {beat.name: beat.ask for beat in experiment.story.beats if beat.ask}
     for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
-        assert asked[name].choices[asked[name].right(run, experiment.view())] == begins
+        assert questions[name].choices[questions[name].right(run, experiment.view())] == begins
 
 
 @pytest.mark.parametrize(("triggers", "occurrences"), [(1, 2), (4, 2), (3, 1)])
 def test_every_trigger_has_come_as_often_as_asked_for(triggers: int, occurrences: int):
-    N, T, batch = 12, 40, 3000
-    drawn = sample_repeated(N, T, triggers, occurrences, batch, torch.Generator().manual_seed(0))
-    query = drawn.tokens[:, -1:]
-    before = drawn.tokens[:, :-1] == query  # (batch, T - 1)
+    N = 12
+    T = 40
+    batch = 3000
+    sequences = sample_repeated(
+        N, T, triggers, occurrences, batch, torch.Generator().manual_seed(0)
+    )
+    query = sequences.tokens[:, -1:]
+    before = sequences.tokens[:, :-1] == query  # (batch, T - 1)
     assert (before.sum(1) == occurrences).all()
-    followers = drawn.tokens[:, 1:][before].view(batch, occurrences)
-    assert (followers == drawn.answers[:, None]).all()
-    assert (before.int().argmax(1) == drawn.first).all()
+    followers = sequences.tokens[:, 1:][before].view(batch, occurrences)
+    assert (followers == sequences.answers[:, None]).all()
+    assert (before.int().argmax(1) == sequences.first).all()
     # every character is asked for as often, and every slot is a place as often
     often = torch.bincount(query.flatten(), minlength=N) / batch
     assert (often - 1 / N).abs().max() < 5 * (1 / N / batch) ** 0.5
@@ -162,9 +158,10 @@ def test_every_trigger_has_come_as_often_as_asked_for(triggers: int, occurrences
 
 
 def test_a_batch_asks_for_the_last_answer_alone():
-    drawn = sample_repeated(12, 24, 2, 2, 5, torch.Generator().manual_seed(0))
-    batch = as_batch(drawn)
-    assert (batch.inputs == drawn.tokens).all() and (batch.targets[:, -1] == drawn.answers).all()
+    sequences = sample_repeated(12, 24, 2, 2, 5, torch.Generator().manual_seed(0))
+    batch = as_batch(sequences)
+    assert (batch.inputs == sequences.tokens).all()
+    assert (batch.targets[:, -1] == sequences.answers).all()
     assert batch.in_context.sum() == 5 and batch.in_context[:, -1].all()
     assert train.even_share(batch) == pytest.approx(2 / 24)  # of 24 keys two are the answer
 
@@ -184,26 +181,24 @@ def test_a_single_query_is_learned_by_all_three_matrices():
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"full": True}, "full must be off where one answer is asked for"),
         ({"repeats": "4", "K": 8}, "has 15 places, got 32 pairs"),
         ({"repeats": "as drawn", "steps": 5000}, "steps must be at most 2,000"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(changes: dict, said: str):
-    with pytest.raises(BadSetting, match=said):
+def test_what_cannot_be_drawn_is_refused(changes: dict, message: str):
+    with pytest.raises(BadSetting, match=message):
         replace(ONCE, **changes)
 
 
 def test_one_place_to_copy_from_takes_the_square_and_many_do_not():
     """The shipped runs: the same model, with one occurrence and with one in sixteen positions."""
     for preset, low, high in (("once", 1.5, 2.5), ("one in sixteen", 0.0, 1.0)):
-        header = store.default().preset("birth.length", preset)
-        run = store.default().load(header) if header else None
-        assert run is not None
+        run = shipped("birth.length", preset)
         for optimiser in OPTIMISERS:
-            found = slope(run, "accuracy", optimiser)
-            assert found is not None and low < found.mean < high
+            power = slope(run, "accuracy", optimiser)
+            assert power is not None and low < power.mean < high
         recalls = [run[f"curve/{name}_sgd"][:, -1, -1].mean() for name in ("W_K2", "W_K1")]
         assert min(recalls) > 0.4  # there is a head, not a count

@@ -73,13 +73,12 @@ def autograd(weights, batch, positions, layers):
 def test_gradient_equals_autograd(with_F, positions, layers, dtype, tolerance):
     weights, batch = setting(with_F, T=80, dtype=dtype, batch=7)
     expected, loss = autograd(weights, batch, positions, layers)
-    got, measures = loss_and_gradient(weights, batch, positions, layers=layers, chunk=3)
-    assert got.keys() == expected.keys()
+    computed, measures = loss_and_gradient(weights, batch, positions, layers=layers, chunk=3)
+    assert computed.keys() == expected.keys()
     assert measures["loss"] == pytest.approx(loss, abs=10 * tolerance)
-    for name in got:
-        torch.testing.assert_close(
-            got[name], expected[name], rtol=0, atol=tolerance * float(expected[name].norm())
-        )
+    for name, gradient in expected.items():
+        atol = tolerance * float(gradient.norm())
+        torch.testing.assert_close(computed[name], gradient, rtol=0, atol=atol)
 
 
 def test_gradient_equals_central_differences_of_the_loops():
@@ -88,9 +87,7 @@ def test_gradient_equals_central_differences_of_the_loops():
 
     def loss(changed):
         logits = torch.stack([naive_logits(changed, row.tolist(), 2) for row in batch.inputs])
-        return float(
-            torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
-        )
+        return float(torch.nn.functional.cross_entropy(logits.mT, batch.targets))
 
     for name in TRAINED:
         step = torch.zeros(6, 6, dtype=torch.float64)
@@ -112,11 +109,11 @@ def test_frozen_matrices_get_no_gradient_and_change_none():
 
 def test_result_does_not_depend_on_chunks():
     weights, batch = setting(T=64, batch=12)
-    one, measures = loss_and_gradient(weights, batch, chunk=4)
-    other, again = loss_and_gradient(weights, batch, chunk=5)
-    assert measures == pytest.approx(again, nan_ok=True)
-    for name in one:
-        torch.testing.assert_close(one[name], other[name])
+    gradient, measures = loss_and_gradient(weights, batch, chunk=4)
+    other_gradient, other_measures = loss_and_gradient(weights, batch, chunk=5)
+    assert measures == pytest.approx(other_measures, nan_ok=True)
+    for name in gradient:
+        torch.testing.assert_close(gradient[name], other_gradient[name])
 
 
 def test_a_batch_without_in_context_positions_has_no_gradient():
@@ -133,24 +130,23 @@ def test_measures_and_evaluation_equal_the_plain_model():
     loss = torch.nn.functional.cross_entropy(logits.mT, batch.targets, reduction="none")
     right = (logits.argmax(-1) == batch.targets).double()
     _, measures = loss_and_gradient(weights, batch, "all")
-    found = evaluate(weights, batch)
+    evaluated = evaluate(weights, batch)
     new = batch.in_context & (batch.inputs != batch.targets)
-    assert found["accuracy_new"] == pytest.approx(float(right[new].mean()))
-    assert measures["in_context_accuracy"] == pytest.approx(found["accuracy"])
-    assert found["accuracy"] == pytest.approx(float(right[batch.in_context].mean()))
+    assert evaluated["accuracy_new"] == pytest.approx(float(right[new].mean()))
+    assert measures["in_context_accuracy"] == pytest.approx(evaluated["accuracy"])
+    assert evaluated["accuracy"] == pytest.approx(float(right[batch.in_context].mean()))
     for name, where in (("in_context_loss", batch.in_context), ("global_loss", batch.global_)):
         assert measures[name] == pytest.approx(float(loss[where].mean()))
-        assert found[name] == pytest.approx(float(loss[where].mean()))
+        assert evaluated[name] == pytest.approx(float(loss[where].mean()))
     assert math.isnan(evaluate(weights, batch, positions="in_context")["global_loss"])
 
 
 def test_standard_error_is_that_of_repeated_batches():
     generator = torch.Generator().manual_seed(0)
-    rates, often = torch.rand(
-        2, 1000, 200, 1, generator=generator
-    )  # batches of sequences that differ
+    # batches of sequences that differ
+    rates, counted = torch.rand(2, 1000, 200, 1, generator=generator)
     values = (torch.rand(1000, 200, 20, generator=generator) < rates).float()
-    where = torch.rand(1000, 200, 20, generator=generator) < often
+    where = torch.rand(1000, 200, 20, generator=generator) < counted
     pairs = torch.tensor([share(v, w) for v, w in zip(values, where, strict=True)])
     assert float(pairs[:, 1].mean()) == pytest.approx(float(pairs[:, 0].std()), rel=0.08)
 

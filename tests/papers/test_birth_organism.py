@@ -21,27 +21,23 @@ from icl_core.papers.birth.shared.task import sample
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.organism import gpt2_tensors, organism
-from icl_core.runs import store
 from icl_core.share.export import write_organism
+from tests.cells import shipped
 from tests.recorder import Recorder
 
 PRESET = "figure 11"
 
 
-def shipped() -> Run:
-    header = store.default().preset("birth.transformer", PRESET)
-    assert header is not None
-    run = store.default().load(header)
-    assert run is not None
-    return run
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return shipped("birth.transformer", PRESET)
 
 
-def test_gpt2_gives_the_logits_of_a_trained_run():
-    run = shipped()
-    made = organism(run)
-    shape = shape_of(dict(made.config))
-    assert gpt2.expected(shape) == {name: array.shape for name, array in made.tensors.items()}
-    weights = {name: torch.from_numpy(array) for name, array in made.tensors.items()}
+def test_gpt2_gives_the_logits_of_a_trained_run(run):
+    exported = organism(run)
+    shape = shape_of(dict(exported.config))
+    assert gpt2.expected(shape) == {name: array.shape for name, array in exported.tensors.items()}
+    weights = {name: torch.from_numpy(array) for name, array in exported.tensors.items()}
     inputs = sample(task_of(run.config), 2, torch.Generator().manual_seed(0)).inputs
     logits = read_forward(gpt2.GPT2(shape, weights), inputs).logits
     with torch.no_grad():
@@ -65,13 +61,12 @@ def test_gpt2_gives_the_logits_of_any_shape(mlp):
     torch.testing.assert_close(logits, forward(weights, inputs, 4).logits, rtol=0, atol=1e-5)
 
 
-def test_what_is_known_is_what_the_runs_probes_say():
-    run = shipped()
-    known = json.loads(json.dumps(organism(run).known, allow_nan=False))
+def test_what_is_known_is_what_the_runs_probes_say(run):
+    facts = json.loads(json.dumps(organism(run).known, allow_nan=False))
     task = task_of(run.config)
     measured = recalls(final_weights(run), task, run.config.heads)
-    assert known["matrices"].keys() == {"W_O2", "W_K2", "W_K1"}
-    for name, matrix in known["matrices"].items():
+    assert facts["matrices"].keys() == {"W_O2", "W_K2", "W_K1"}
+    for name, matrix in facts["matrices"].items():
         assert matrix["recall"] == measured[name]
         shares = [pair["recalled"] for pair in matrix["pairs"]]
         assert sum(shares) / len(shares) == pytest.approx(measured[name])
@@ -80,8 +75,8 @@ def test_what_is_known_is_what_the_runs_probes_say():
         if matrix["half_from_step"] is not None:
             after = run["curve/step"] >= matrix["half_from_step"]
             assert (run[f"curve/recall_{name}"][0, after] >= 0.5).all()
-    assert [head["role"] for head in known["heads"]] == [head.role for head in last_heads(run)]
-    assert all(head["from_step"] in run.snapshot_steps for head in known["heads"])
+    assert [head["role"] for head in facts["heads"]] == [head.role for head in last_heads(run)]
+    assert all(head["from_step"] in run.snapshot_steps for head in facts["heads"])
 
 
 def test_the_command_writes_four_files(tmp_path):
@@ -90,8 +85,8 @@ def test_the_command_writes_four_files(tmp_path):
     names = {path.name for path in (tmp_path / "new").iterdir()}
     assert names == {"model.safetensors", "config.json", "tokenizer.json", "organism.json"}
     tokens = json.loads((tmp_path / "new/tokenizer.json").read_text(encoding="utf-8"))
-    known = json.loads((tmp_path / "new/organism.json").read_text(encoding="utf-8"))
-    assert list(tokens["model"]["vocab"]) == known["characters"]
+    facts = json.loads((tmp_path / "new/organism.json").read_text(encoding="utf-8"))
+    assert list(tokens["model"]["vocab"]) == facts["characters"]
 
 
 def test_what_cannot_be_exported_is_refused_before_it_is_trained(tmp_path, capsys, monkeypatch):
@@ -105,16 +100,14 @@ def test_what_cannot_be_exported_is_refused_before_it_is_trained(tmp_path, capsy
     assert not (tmp_path / "new").exists()
 
 
-def test_the_experiment_on_language_models_reads_what_is_exported(tmp_path, monkeypatch):
+def test_the_experiment_on_language_models_reads_what_is_exported(run, tmp_path, monkeypatch):
     pytest.importorskip("tokenizers")
-    run = shipped()
     write_organism("birth.transformer", run, tmp_path / "gpt2")
     monkeypatch.setenv("ICL_MODELS", str(tmp_path))
     model, tokens = open_model("gpt2")
     characters = run.names("characters")
-    assert [tokens.decode(token) for token in tokens.ordinary[:5]] == [
-        characters[token] for token in tokens.ordinary[:5]
-    ]
+    for token in tokens.ordinary[:5]:
+        assert tokens.decode(token) == characters[token]
     assert tokens.encode("the") == [characters.index(letter) for letter in "the"]
     config = Config(model="gpt2", length=8, sequences=1, asked=20)
     measured = compute(config, Recorder())

@@ -26,8 +26,7 @@ LAYOUTS = ("llama", "gpt2", "gpt_neox")
 
 
 def repeats(seed: int = 0) -> torch.Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    return texts.sequences(LetterTokens(), 4, 24, generator)
+    return texts.sequences(LetterTokens(), 4, 24, torch.Generator().manual_seed(seed))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -37,11 +36,11 @@ def test_the_planted_head_is_found_and_no_other(layout, seed):
     inputs = repeats(seed)
     outcome = forward(model, inputs, keep=True)
     scores = texts.head_scores(outcome.attention, inputs)
-    roles = {}
-    for layer in range(1, LAYERS + 1):
-        for head in range(1, 5):
-            measures = scores[:, layer - 1, head - 1].tolist()
-            roles[layer, head] = role(*measures)
+    roles = {
+        (layer, head): role(*scores[:, layer - 1, head - 1].tolist())
+        for layer in range(1, LAYERS + 1)
+        for head in range(1, 5)
+    }
     assert [head for head, name in roles.items() if name == PREVIOUS] == [PREVIOUS_HEAD]
     assert [head for head, name in roles.items() if name == INDUCTION] == [INDUCTION_HEAD]
 
@@ -63,10 +62,11 @@ def test_changes_reach_the_logits_and_only_those_layers(layout):
     model = planted(layout)
     inputs = repeats()
     plain = forward(model, inputs, keep=True)
-    given = Change(attention=lambda layer, maps: plain.attention[layer - 1])
-    torch.testing.assert_close(forward(model, inputs, given).logits, plain.logits)
-    given = Change(outputs=lambda layer, z: plain.outputs[layer - 1])
-    torch.testing.assert_close(forward(model, inputs, given).logits, plain.logits)
+    for same in (
+        Change(attention=lambda layer, maps: plain.attention[layer - 1]),
+        Change(outputs=lambda layer, z: plain.outputs[layer - 1]),
+    ):
+        torch.testing.assert_close(forward(model, inputs, same).logits, plain.logits)
     begun = model.onward(plain.streams[2], 3)
     torch.testing.assert_close(begun.logits, plain.logits)
     changed = forward(model, inputs, Change(outputs=lambda layer, z: z * (layer < 3)), keep=True)
@@ -80,8 +80,8 @@ def test_rotations_depend_on_distance_alone():
     k = torch.randn(1, 8, generator=generator)
 
     def score(t: int, s: int) -> float:
-        there = turned(q, torch.tensor([t]), 100.0, 4)
-        return float(there @ turned(k, torch.tensor([s]), 100.0, 4).T)
+        query = turned(q, torch.tensor([t]), 100.0, 4)
+        return float(query @ turned(k, torch.tensor([s]), 100.0, 4).T)
 
     assert score(9, 4) == pytest.approx(score(25, 20), abs=1e-5)
     assert score(9, 4) != pytest.approx(score(9, 5), abs=1e-2)
@@ -118,14 +118,13 @@ def write(folder, settings=None, **changed):
     (folder / "config.json").write_text(json.dumps(SETTINGS | (settings or {})))
     shape = safetensors_folder.shape_of(SETTINGS)
     tensors = {name: torch.ones(size) for name, size in llama.expected(shape).items()}
-    tensors |= {name: tensor for name, tensor in changed.items() if tensor is not None}
-    for name in [name for name, tensor in changed.items() if tensor is None]:
-        tensors.pop(name)
-    save_file(tensors, folder / "model.safetensors")
+    tensors |= changed
+    whole = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    save_file(whole, folder / "model.safetensors")
 
 
 def refused(folder, match):
-    """Refused with a sentence, and without a single tensor having been read."""
+    """Refused with a sentence, without a tensor having been read."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(safetensors_folder, "_weight", lambda *_: pytest.fail("a tensor was read"))
         with pytest.raises(BadModel, match=match):

@@ -118,25 +118,43 @@ def own_house(tmp_path, monkeypatch):
 
 def files(runs) -> list[str]:
     """The names of all that is kept of weights, folders included."""
-    folder = runs.local / "weights"
-    return sorted(path.name for path in folder.rglob("*"))
+    return sorted(path.name for path in (runs.local / "weights").rglob("*"))
+
+
+def given_file(path: Path, number: int) -> str:
+    """The digest of a file that is given under this name; of two numbers two files, of which the
+    smaller one is the older."""
+    content = written(path, **{"output_norm.weight": np.full(256, 1 + number, np.float32)})
+    digest = documents.keep("weights", given.read(content), "a", f"{number}.gguf")
+    os.utime(weights_file.path_of(digest), (number, number))
+    return digest
+
+
+def names_of(digests: list[str]) -> list[str]:
+    """The names of all that is kept of these weights."""
+    return sorted(f"{digest}.{ending}" for digest in digests for ending in ("gguf", "name"))
+
+
+def run_with_panels(config: Config) -> Run:
+    """The run of these settings, every panel of which has a title."""
+    run = Run(config, compute(config, Recorder()))
+    for drawing in registry.experiment("birth.pretrained").drawings:
+        if drawing.applies(config):
+            assert drawing.panel(run, View()).title
+    return run
 
 
 def test_a_file_opens_like_the_models_that_are_here(own_house, content):
     digest = documents.keep("weights", given.read(content))
     config = Config(model=GIVEN, weights=digest, **SMALL)
     assert config.size.layers == 3 and config.size.heads == 4 and config.size.N == 64
-    run = Run(config, compute(config, Recorder()))
-    known = compute(Config(**SMALL), Recorder())
+    run = run_with_panels(config)
+    expected = compute(Config(**SMALL), Recorder())
     # the same heads: all but what is said, where there are more tokens
     for name in ("names/strongest", "names/previous", "names/best"):
-        np.testing.assert_array_equal(run[name], known[name])
+        np.testing.assert_array_equal(run[name], expected[name])
     for name in ("heads/scores", "best/recall"):
-        np.testing.assert_allclose(run[name], known[name], atol=1e-4)
-    experiment = registry.experiment("birth.pretrained")
-    for drawing in experiment.drawings:
-        if drawing.applies(config):
-            assert drawing.panel(run, View()).title
+        np.testing.assert_allclose(run[name], expected[name], atol=1e-4)
     # the visitor's text is read by this file's model, not by the planted one
     reading = of_view(run, View(typed="mXk7 bQzmXk7 bQz"))
     assert len(reading.losses) == 16 and RESIDENT.key == digest
@@ -145,7 +163,7 @@ def test_a_file_opens_like_the_models_that_are_here(own_house, content):
 def test_a_file_is_named_by_its_content_alone(own_house, content, tmp_path, capsys):
     outside = sorted(tmp_path.rglob("*"))
     digest = documents.keep("weights", given.read(content), name="../../x.gguf")
-    assert files(own_house) == [f"{digest}.gguf", f"{digest}.name"]
+    assert files(own_house) == names_of([digest])
     new = [path for path in tmp_path.rglob("*") if path not in outside]
     assert all(own_house.local in (path, *path.parents) for path in new)
     assert documents.name_of("weights", digest) == "../../x.gguf"
@@ -161,43 +179,32 @@ def fail(*_: object) -> None:
 
 
 def test_the_oldest_of_three_files_makes_room(own_house, tmp_path, monkeypatch):
-    digests = []
-    for number in range(3):
-        norm = np.full(256, 1 + number, np.float32)
-        content = written(tmp_path / "model.gguf", **{"output_norm.weight": norm})
-        digests.append(documents.keep("weights", given.read(content), "a", f"{number}.gguf"))
-        os.utime(weights_file.path_of(digests[-1]), (number, number))
-    assert files(own_house) == sorted(
-        f"{digest}.{ending}" for digest in digests[1:] for ending in ("gguf", "name")
-    )
+    path = tmp_path / "model.gguf"
+    digests = [given_file(path, number) for number in range(3)]
+    assert files(own_house) == names_of(digests[1:])
     with pytest.raises(NotHere, match="got one that is not here: give it again"):
         Config(model=GIVEN, weights=digests[0])
     # what cannot be written takes the place of none
-    other = given.read(written(tmp_path / "other.gguf", **{"output_norm.weight": norm + 1}))
     with monkeypatch.context() as full:
         full.setattr(documents, "write_whole", fail)
         with pytest.raises(OSError, match="the disk is full"):
-            documents.keep("weights", other)
+            given_file(tmp_path / "other.gguf", 3)
     assert given.load(digests[1]) and given.load(digests[2])
     # one that is given again is no third one
-    documents.keep("weights", given.read(content))
+    documents.keep("weights", given.read(path.read_bytes()))
     assert given.load(digests[1]) and given.load(digests[2])
 
 
 def test_a_file_that_a_job_waits_for_stays(own_house, tmp_path):
-    digests = []
-    for number in range(4):
-        norm = np.full(256, 1 + number, np.float32)
-        content = written(tmp_path / "model.gguf", **{"output_norm.weight": norm})
-        digests.append(documents.keep("weights", given.read(content)))
-        os.utime(weights_file.path_of(digests[-1]), (number, number))
-        if number == 0:
-            config = Config(model=GIVEN, weights=digests[0], **SMALL)
-            key = queue.submit(Request("birth.pretrained", config))
-        if number == 2:
-            assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests)
-            queue.cancel(key)
-    assert files(own_house) == sorted(f"{digest}.gguf" for digest in digests[2:])
+    path = tmp_path / "model.gguf"
+    digests = [given_file(path, 0)]
+    config = Config(model=GIVEN, weights=digests[0], **SMALL)
+    key = queue.submit(Request("birth.pretrained", config))
+    digests += [given_file(path, number) for number in (1, 2)]
+    assert files(own_house) == names_of(digests)
+    queue.cancel(key)
+    digests.append(given_file(path, 3))
+    assert files(own_house) == names_of(digests[2:])
     assert documents.ENDED == table.ENDED
 
 
@@ -210,11 +217,16 @@ def entry(path: Path, name: str, kind: str, value: Any) -> bytes:
     return written(path, entries={name: (kind, value)})
 
 
-def long_text(content: bytes) -> bytes:
-    """An entry of a text of 40 million bytes, which the file has."""
+def only_entry(content: bytes, kind: bytes, length: int) -> bytes:
+    """The file with one entry, `x`, which is so long."""
     begin = content[:8] + (0).to_bytes(8, "little") + (1).to_bytes(8, "little")
-    kind = b"\x01\0\0\0\0\0\0\0x" + (8).to_bytes(4, "little")
-    return begin + kind + (4 * 10**7).to_bytes(8, "little") + bytes(4 * 10**7)
+    entry = b"\x01\0\0\0\0\0\0\0x" + kind
+    return begin + entry + length.to_bytes(8, "little") + bytes(length)
+
+
+def long_text(content: bytes) -> bytes:
+    """A text of 40 million bytes, which the file has."""
+    return only_entry(content, (8).to_bytes(4, "little"), 4 * 10**7)
 
 
 def ordinary(count: int) -> list[int]:
@@ -228,9 +240,7 @@ def nan(path: Path) -> bytes:
 
 def endless(content: bytes) -> bytes:
     """A list of a hundred million bytes, which the file has."""
-    entry = b"\x01\0\0\0\0\0\0\0x" + (9).to_bytes(4, "little") + (0).to_bytes(4, "little")
-    begin = content[:8] + (0).to_bytes(8, "little") + (1).to_bytes(8, "little")
-    return begin + entry + (10**8).to_bytes(8, "little") + bytes(10**8)
+    return only_entry(content, (9).to_bytes(4, "little") + (0).to_bytes(4, "little"), 10**8)
 
 
 @pytest.mark.parametrize(
@@ -278,9 +288,9 @@ def endless(content: bytes) -> bytes:
     ],
 )
 def test_of_a_file_that_is_refused_nothing_is_kept(own_house, content, tmp_path, change, match):
-    refused = change(content, tmp_path / "changed.gguf")
+    changed = change(content, tmp_path / "changed.gguf")
     with pytest.raises(BadSetting, match=match):
-        given.read(refused)
+        given.read(changed)
     assert files(own_house) == [] and not Path("unpickled").exists()
 
 
@@ -304,12 +314,12 @@ def test_a_file_that_has_changed_since_is_not_opened(own_house, content):
 
 
 def test_what_a_killed_check_has_left_is_deleted(own_house, content):
-    left = own_house.local / "weights" / ".checked-left"
-    left.mkdir(parents=True)
-    (left / "the file").write_bytes(b"x")
+    folder = own_house.local / "weights" / ".checked-left"
+    folder.mkdir(parents=True)
+    (folder / "the file").write_bytes(b"x")
     given.read(content)
-    assert left.exists()  # another visitor's, perhaps
-    os.utime(left, (0, 0))
+    assert folder.exists()  # another visitor's, perhaps
+    os.utime(folder, (0, 0))
     given.read(content)
     assert files(own_house) == []
 
@@ -351,17 +361,14 @@ def test_a_model_of_the_fewest_tokens_is_measured(own_house, tmp_path):
     content = written(tmp_path / "model.gguf", entries={"tokenizer.ggml.token_type": fewest})
     digest = documents.keep("weights", given.read(content))
     config = Config(model=GIVEN, weights=digest, length=48, sequences=1, asked=40)
-    run = Run(config, compute(config, Recorder()))
-    for drawing in registry.experiment("birth.pretrained").drawings:
-        if drawing.applies(config):
-            assert drawing.panel(run, View()).title
+    run_with_panels(config)
 
 
 def test_a_refused_file_is_not_checked_again_but_one_without_room_is(monkeypatch):
-    calls = []
+    contents = []
 
     def read(content):
-        calls.append(content)
+        contents.append(content)
         raise (NoRoom if content == b"large" else BadModel)("it is refused")
 
     kinds = {"weights": replace(weights_file.KIND, read=read)}
@@ -370,7 +377,7 @@ def test_a_refused_file_is_not_checked_again_but_one_without_room_is(monkeypatch
         for _ in range(2):
             with pytest.raises(BadSetting, match="it is refused"):
                 uploads._read("weights", content)
-    assert calls == [b"refused by a test", b"large", b"large"]
+    assert contents == [b"refused by a test", b"large", b"large"]
 
 
 def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
@@ -381,38 +388,45 @@ def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
             gguf_header.read(path)
 
 
-def opened_group() -> AppTest:
+def page_of_weights() -> AppTest:
     """The page, with the group of settings open in which a file is given."""
     app = opened("birth", PAGE)
     app.session_state["birth.pretrained:group what is asked"] = True
     return app.run()
 
 
+def texts(elements) -> list[str]:
+    return [element.value for element in elements]
+
+
+def upload(app: AppTest, name: str, content: bytes) -> None:
+    (uploader,) = (uploader for uploader in app.file_uploader if "GGUF" in uploader.label)
+    uploader.set_value((name, content, "")).run()
+
+
 def test_a_file_is_given_on_the_page(own_house, content, tmp_path):
-    app = opened_group()
-    assert any("weights must be a GGUF file of your own" in each.value for each in app.warning)
-    uploader = next(each for each in app.file_uploader if "GGUF" in each.label)
-    uploader.set_value(("torch.bin", pickle.dumps([1]), "")).run()
-    assert any("is pickled" in each.value for each in app.warning)
-    uploader = next(each for each in app.file_uploader if "GGUF" in each.label)
-    uploader.set_value(("../../mine.gguf", content, "")).run()
-    assert any("3 layers of 4 heads" in each.value for each in app.markdown)
+    app = page_of_weights()
+    assert any("weights must be a GGUF file of your own" in text for text in texts(app.warning))
+    upload(app, "torch.bin", pickle.dumps([1]))
+    assert any("is pickled" in text for text in texts(app.warning))
+    upload(app, "../../mine.gguf", content)
+    assert any("3 layers of 4 heads" in text for text in texts(app.markdown))
     assert files(own_house) == []  # until it is used
-    next(each for each in app.button if each.label == "Use these weights").click().run()
+    next(button for button in app.button if button.label == "Use these weights").click().run()
     assert not app.exception
     digest = "".join(app.query_params["weights"])
-    assert files(own_house) == [f"{digest}.gguf", f"{digest}.name"]
-    assert any("3 layers of 4 heads" in each.value for each in app.caption)
+    assert files(own_house) == names_of([digest])
+    assert any("3 layers of 4 heads" in text for text in texts(app.caption))
     # the field is a new one, and holds no file
-    assert next(each for each in app.file_uploader if "GGUF" in each.label).value is None
+    assert [field.value for field in app.file_uploader if "GGUF" in field.label] == [None]
 
 
 def test_a_read_only_server_takes_no_file_and_says_so(own_house, content, monkeypatch):
     monkeypatch.setenv("ICL_READ_ONLY", "1")
-    app = opened_group()
-    assert not any("GGUF" in each.label for each in app.file_uploader)
-    said = "Weights: none given. This server is read-only: it takes no file."
-    assert said in [each.value for each in app.caption]
+    app = page_of_weights()
+    assert not any("GGUF" in field.label for field in app.file_uploader)
+    caption = "Weights: none given. This server is read-only: it takes no file."
+    assert caption in texts(app.caption)
     with pytest.raises(BadSetting, match="this server is read-only"):
         documents.keep("weights", given.read(content))
     assert files(own_house) == []

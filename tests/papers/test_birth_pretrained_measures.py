@@ -40,7 +40,7 @@ def run() -> Run:
     return Run(config, compute(config, Recorder()))
 
 
-def every(model, count: int = 40) -> recall.Asked:
+def probe_of(model, count: int = 40) -> recall.Asked:
     generator = torch.Generator().manual_seed(0)
     return recall.asked(model, TOKENS.start, texts.drawn_tokens(TOKENS, count, generator))
 
@@ -48,14 +48,14 @@ def every(model, count: int = 40) -> recall.Asked:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_planted_pair_recalls_and_copies_and_no_other(layout):
     model = planted(layout)
-    asked = every(model)
+    probe = probe_of(model)
     heads = [(layer, head) for layer in (1, 2, 3) for head in range(1, 5)]
-    recalls = recall.of_pairs(model, heads, heads, asked, 20)
+    recalls = recall.of_pairs(model, heads, heads, probe, 20)
     pair = heads.index(PREVIOUS_HEAD), heads.index(INDUCTION_HEAD)
     assert recalls[pair] > 0.95
     recalls[pair] = np.nan
     assert np.nanmax(recalls) < 0.2
-    copies = {head: recall.directly(model, head, asked) for head in heads}
+    copies = {head: recall.directly(model, head, probe) for head in heads}
     assert copies.pop(INDUCTION_HEAD) > 0.95
     assert max(copies.values()) < 0.2
 
@@ -64,13 +64,13 @@ def test_a_score_is_what_attention_computes():
     """A previous-token head that looks at one token alone, and the score of the induction head at
     that place, but for the rest of the stream and the norm's scale."""
     model = planted("llama")
-    asked = every(model, 10)
+    probe = probe_of(model, 10)
     # only the copy in the stream, at unit scale: the norm of a part is then the norm's gain
-    written = recall.written(model, PREVIOUS_HEAD, asked)
-    scores = recall.scores(model, PREVIOUS_HEAD, INDUCTION_HEAD, asked, 7)
+    written = recall.written(model, PREVIOUS_HEAD, probe)
+    scores = recall.scores(model, PREVIOUS_HEAD, INDUCTION_HEAD, probe, 7)
     layer, head = INDUCTION_HEAD
     for k in (0, 3):
-        r = model.read(layer, asked.streams[layer - 1][k][None, None])
+        r = model.read(layer, probe.streams[layer - 1][k][None, None])
         query = model.rotate(model.queries(layer, r)[0, head - 1], torch.tensor([12]))
         for j in (2, 9):
             key = model.keys(layer, written[j][None, None])[0, head - 1]
@@ -81,15 +81,17 @@ def test_a_score_is_what_attention_computes():
 
 def test_values_are_what_a_head_gives_that_looks_at_one_token():
     model = planted("gpt2")
-    asked = every(model, 6)
-    inputs = torch.stack([torch.full_like(asked.tokens, TOKENS.start), asked.tokens], 1)
+    probe = probe_of(model, 6)
+    inputs = torch.stack([torch.full_like(probe.tokens, TOKENS.start), probe.tokens], 1)
     outcome = forward(model, inputs, keep=True)
-    # the second token looks at itself alone
-    one = lambda layer, maps: torch.eye(2).expand_as(maps) if layer == 2 else maps  # noqa: E731
-    changed = model.onward(outcome.streams[1], 2, Change(attention=one), keep=True)
-    torch.testing.assert_close(
-        changed.outputs[0][:, 2, 1], recall.values(model, (2, 3), asked), atol=1e-5, rtol=1e-4
-    )
+
+    def looks_at_itself(layer, maps):
+        return torch.eye(2).expand_as(maps) if layer == 2 else maps
+
+    change = Change(attention=looks_at_itself)
+    computed = model.onward(outcome.streams[1], 2, change, keep=True).outputs[0][:, 2, 1]
+    expected = recall.values(model, (2, 3), probe)
+    torch.testing.assert_close(computed, expected, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -111,12 +113,11 @@ def test_the_memory_that_is_constructed_recalls_orthogonal_vectors():
     few = torch.randn(30, 4, generator=generator) @ torch.randn(4, 256, generator=generator)
     vectors = torch.linalg.qr(torch.randn(256, 30, generator=generator))[0].T
     model = planted("gpt2")
-    asked = recall.Asked(torch.arange(30), [vectors + shift + few] * 4)
-    plain = recall.constructed(model, (1, 1), (2, 1), asked, whiten=False)
-    whitened = recall.constructed(model, (1, 1), (2, 1), asked, whiten=True)
+    probe = recall.Asked(torch.arange(30), [vectors + shift + few] * 4)
+    plain = recall.constructed(model, (1, 1), (2, 1), probe, whiten=False)
+    whitened = recall.constructed(model, (1, 1), (2, 1), probe, whiten=True)
     assert probes.recall(whitened, "keys") > probes.recall(plain, "keys")
-    u = recall.whitened(vectors - vectors.mean(0))
-    sizes = torch.linalg.svdvals(u)
+    sizes = torch.linalg.svdvals(recall.whitened(vectors - vectors.mean(0)))
     assert torch.allclose(sizes[sizes > 0.5], torch.ones(29), atol=1e-4)
 
 
@@ -127,23 +128,22 @@ def test_the_lens_after_the_last_layer_is_the_model():
     logits = forward(model, text[None]).logits[0]
     losses = -logits[:-1].log_softmax(-1).gather(1, text[1:, None])[:, 0]
     np.testing.assert_allclose(arrays["text/pattern/loss"][-1], losses.numpy(), atol=1e-2)
-    shown = "".join(TOKENS.decode(token) for token in text.tolist())
-    assert shown == "▸abcXabcXab"
+    assert "".join(TOKENS.decode(token) for token in text.tolist()) == "▸abcXabcXab"
 
 
 def test_the_planted_head_needs_its_previous_token_head_and_no_other(run):
     row = run.names("previous").index(name_of(PREVIOUS_HEAD))
     column = run.names("readers").index(name_of(INDUCTION_HEAD))
-    left = run["patch/followers"][:, :, column]  # (draws, previous)
-    assert left[:, row].max() < 0.2
-    assert np.delete(left, row, axis=1).min() > 0.9
+    shares = run["patch/followers"][:, :, column]  # (draws, previous)
+    assert shares[:, row].max() < 0.2
+    assert np.delete(shares, row, axis=1).min() > 0.9
 
 
 def test_a_run_holds_what_its_drawings_say(run):
     first, second = half_losses(run)
     assert (first - second).min() > 3
-    found = {head for head, role in roles(run).items() if role == "induction"}
-    assert found == {name_of(INDUCTION_HEAD)} == {run.names("strongest")[0]}
+    heads = {head for head, role in roles(run).items() if role == "induction"}
+    assert heads == {name_of(INDUCTION_HEAD)} == {run.names("strongest")[0]}
     assert run.names("best") == [name_of(PREVIOUS_HEAD), name_of(INDUCTION_HEAD)]
     maps = attention(run, View(shown=name_of(PREVIOUS_HEAD), passage="sentence"))
     np.testing.assert_allclose(maps.sum(1), 1, atol=0.03)
@@ -185,9 +185,5 @@ def test_a_text_of_ones_own_is_recorded_beside_the_others(run):
 
 
 def test_labels_of_tokens_are_short_and_printable():
-    assert token_labels([" a", "\n", "averylongtoken", "\x1b"]) == [
-        "␣a",
-        "↵",
-        "avery…",
-        "\\u001…",
-    ]
+    labels = token_labels([" a", "\n", "averylongtoken", "\x1b"])
+    assert labels == ["␣a", "↵", "avery…", "\\u001…"]

@@ -100,12 +100,12 @@ def test_what_heads_write_adds_up():
     for architecture in ("llama", "gpt2", "gpt_neox"):
         model = planted(architecture)
         z = torch.randn(1, 4, 3, 64, generator=generator)
-        alone = [model.output(2, head) @ z[0, head - 1].T for head in range(1, 5)]
-        torch.testing.assert_close(sum(alone).T[None], model.write(2, z))
+        outputs = [model.output(2, head) @ z[0, head - 1].T for head in range(1, 5)]
+        torch.testing.assert_close(sum(outputs).T[None], model.write(2, z))
         x = torch.randn(5, 256, generator=generator)
         y = torch.randn(5, 256, generator=generator)
-        both = model.read_part(1, x) + model.read_part(1, y)
-        torch.testing.assert_close(both, model.read_part(1, x + y))
+        parts = model.read_part(1, x) + model.read_part(1, y)
+        torch.testing.assert_close(parts, model.read_part(1, x + y))
         whole = model.read(1, x)
         scale = (whole / model.read_part(1, x)).mean(1, keepdim=True)
         torch.testing.assert_close(scale * model.read_part(1, x), whole, atol=1e-3, rtol=1e-3)

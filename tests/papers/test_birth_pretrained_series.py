@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,7 +31,8 @@ SETTINGS = {
     "n_inner": 64, "vocab_size": len(CHARACTERS), "tie_word_embeddings": False,
 }  # fmt: skip
 SHARES = {"step0": 0.0, "step20": 0.5, "step100": 0.85, "checkpoint-1000": 1.0}
-CONFIG = Config(model="series", length=16, sequences=1)
+SERIES = partial(Config, model="series", length=16, sequences=1)
+CONFIG = SERIES()
 
 
 @pytest.fixture
@@ -40,17 +42,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(safetensors_folder, "JsonTokens", lambda *_: LetterTokens())
     last = planted("gpt2").weights
     generator = torch.Generator().manual_seed(1)
-    first = {
-        name: 0.02 * torch.randn(each.shape, generator=generator) for name, each in last.items()
-    }
+    first = {name: 0.02 * torch.randn(W.shape, generator=generator) for name, W in last.items()}
     for name, share in SHARES.items():
         path = tmp_path / "series" / name
         path.mkdir(parents=True)
         (path / "config.json").write_text(json.dumps(SETTINGS))
-        save_file(
-            {key: torch.lerp(first[key], last[key], share) for key in last},
-            path / "model.safetensors",
-        )
+        weights = {key: torch.lerp(first[key], last[key], share) for key in last}
+        save_file(weights, path / "model.safetensors")
     return tmp_path / "series"
 
 
@@ -75,11 +73,8 @@ def test_heads_appear_on_the_clock_of_the_steps(folder):
     first, second = run["series/halves"].mean(1).T
     assert abs(first[0] - second[0]) < 0.5 and second[-1] < 1 < first[-1]
     assert run.names("remarks") == [""] * 4
-    assert (
-        registry.experiment("birth.pretrained")
-        .headline(run, View(snapshot=0))
-        .startswith("After 0 steps")
-    )
+    headline = registry.experiment("birth.pretrained").headline(run, View(snapshot=0))
+    assert headline.startswith("After 0 steps")
 
 
 def test_the_last_checkpoint_is_the_model_that_was_saved(folder):
@@ -92,19 +87,18 @@ def test_the_last_checkpoint_is_the_model_that_was_saved(folder):
 def test_every_drawing_of_a_series_applies_and_draws(folder):
     run = measured()
     experiment = registry.experiment("birth.pretrained")
-    drawings = [each for each in experiment.drawings if each.applies(CONFIG)]
-    assert 2 <= sum(each.place == STAGE for each in drawings) <= 6
-    for each in drawings:
-        panel = each.panel(run, View(snapshot=1))
+    drawings = {drawing.name: drawing for drawing in experiment.drawings if drawing.applies(CONFIG)}
+    assert 2 <= sum(drawing.place == STAGE for drawing in drawings.values()) <= 6
+    for drawing in drawings.values():
+        panel = drawing.panel(run, View(snapshot=1))
         assert panel.figure is not None or panel.table is not None
     assert experiment.diagram is not None
-    opened = {box.opens for box in experiment.diagram(CONFIG).boxes} - {""}
-    assert opened <= {each.name for each in drawings}
+    assert {box.opens for box in experiment.diagram(CONFIG).boxes} - {""} <= drawings.keys()
 
 
 def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch):
     with house(tmp_path / "house", monkeypatch) as runs:
-        first = Config(model="series", length=16, sequences=1)
+        first = SERIES()
         runs.save("birth.pretrained", first, {"x": np.zeros(2)}, {"metrics": []})
         assert runs.find(Request("birth.pretrained", replace(first))) is not None
         # another folder of the same names and settings
@@ -114,7 +108,7 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
         shutil.copytree(folder, other / "series")
         save_file(last, other / "series" / "checkpoint-1000" / "model.safetensors")
         monkeypatch.setenv("ICL_MODELS", str(other))
-        second = Config(model="series", length=16, sequences=1)
+        second = SERIES()
         assert runs.find(Request("birth.pretrained", second)) is None
         with pytest.raises(BadModel, match=f"digest {first.content}, .* others: {second.content}"):
             compute(first, Recorder())
@@ -122,10 +116,10 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
         copied = tmp_path / "copied"
         shutil.copytree(folder, copied / "series")
         monkeypatch.setenv("ICL_MODELS", str(copied))
-        same = Config(model="series", length=16, sequences=1)
+        same = SERIES()
         assert same == first and runs.find(Request("birth.pretrained", same)) is not None
         monkeypatch.delenv("ICL_MODELS")
-        assert Config(model="series", length=16, sequences=1).content == ""
+        assert SERIES().content == ""
         assert runs.find(Request("birth.pretrained", replace(first))) is not None
         # where no series is measured nothing of this is stored
         assert replace(first, model="planted") == Config(length=16, sequences=1)
@@ -203,8 +197,8 @@ def test_a_folder_called_like_a_file_is_no_part_of_a_checkpoint(folder):
 def test_a_file_has_the_digest_of_its_bytes_and_is_no_series(tmp_path):
     for name in ("step1.gguf", "step2.gguf"):
         (tmp_path / name).write_bytes(name.encode())
-    one, other = (checkpoints.file_digest(each.path) for each in checkpoints.listed(tmp_path))
-    assert one == hashlib.sha256(b"step1.gguf").hexdigest()[: checkpoints.DIGITS] != other
+    first, second = (checkpoints.file_digest(file.path) for file in checkpoints.listed(tmp_path))
+    assert first == hashlib.sha256(b"step1.gguf").hexdigest()[: checkpoints.DIGITS] != second
     with pytest.raises(BadModel, match="must be a folder of checkpoints, got the file step1"):
         checkpoints.listed(tmp_path / "step1.gguf")
 

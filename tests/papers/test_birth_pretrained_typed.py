@@ -53,9 +53,8 @@ def test_a_text_read_now_is_what_a_run_records_of_it(run):
     np.testing.assert_array_equal(reading.packed, run["text/own/attention"])
     for layer in range(4):
         view = View(typed=TEXT, snapshot=layer)
-        np.testing.assert_allclose(
-            losses_after(run, view), run["text/own/loss"][layer], rtol=1e-2, atol=1e-2
-        )
+        expected = run["text/own/loss"][layer]
+        np.testing.assert_allclose(losses_after(run, view), expected, rtol=1e-2, atol=1e-2)
 
 
 def test_scores_on_a_text_said_twice_are_those_of_repeated_tokens(run):
@@ -125,26 +124,22 @@ def test_random_heads_are_none_of_those_that_are_measured(run):
 
 
 def test_one_model_is_in_memory_for_one_visitor_and_is_freed():
-    opened = []
+    keys = []
 
     def open_model(key):
-        opened.append(key)
+        keys.append(key)
         return planted(), TOKENS
 
     resident = Resident(open_model, idle=600, patience=0)
-    with (
-        resident.borrow("a"),
-        pytest.raises(Busy, match="another visitor"),
-        resident.borrow("a"),
-    ):
+    with resident.borrow("a"), pytest.raises(Busy, match="another visitor"), resident.borrow("a"):
         pass
     with resident.borrow("a"):
         pass
     resident.free_if_idle()
-    assert opened == ["a"] and resident.key == "a"
+    assert keys == ["a"] and resident.key == "a"
     with resident.borrow("b"):
         pass
-    assert opened == ["a", "b"] and resident.key == "b"
+    assert keys == ["a", "b"] and resident.key == "b"
     resident = Resident(open_model, idle=0, patience=0)
     with resident.borrow("a"):
         pass
@@ -154,18 +149,16 @@ def test_one_model_is_in_memory_for_one_visitor_and_is_freed():
 
 def test_a_click_on_a_map_of_heads_shows_the_head(run):
     experiment = registry.experiment("birth.pretrained")
-    drawings = {each.name: each for each in experiment.drawings}
-    heads = drawings["heads"]
-    assert chosen_fields(heads, run, View(), "heads:3:2") == {"shown": "3.2"}
-    assert chosen_fields(drawings["own_heads"], run, View(), "own_heads:1:4") == {
-        "typed_head": "1.4"
+    drawings = {drawing.name: drawing for drawing in experiment.drawings}
+    wrong = ("heads", "heads:1", "heads:0:1", "heads:x:1", "heads:1:2:3", "pairs:1:99")
+    expected = {
+        "heads:3:2": {"shown": "3.2"},
+        "own_heads:1:4": {"typed_head": "1.4"},
+        "pairs:1:1": {"shown": run.names("strongest")[0]},
     }
-    assert chosen_fields(drawings["pairs"], run, View(), "pairs:1:1") == {
-        "shown": run.names("strongest")[0]
-    }
-    for cell in ("heads", "heads:1", "heads:0:1", "heads:x:1", "heads:1:2:3", "pairs:1:99"):
+    for cell, fields in (expected | {cell: {} for cell in wrong}).items():
         drawing = drawings[cell.partition(":")[0]]
-        assert chosen_fields(drawing, run, View(), cell) == {}
+        assert chosen_fields(drawing, run, View(), cell) == fields, cell
     for drawing in experiment.drawings:
         if drawing.clicked:
             fields = drawing.clicked(run, View(), 0, 0)
@@ -188,9 +181,9 @@ def test_the_construction_in_the_heads_of_a_real_model():
         pytest.skip("the weights of SmolLM2 are not here")
     pytest.importorskip("gguf")
     header = next(
-        each
-        for each in store.default().headers()
-        if each.experiment == "birth.pretrained" and each.config["model"] == SMOLLM2
+        header
+        for header in store.default().headers()
+        if header.experiment == "birth.pretrained" and header.config["model"] == SMOLLM2
     )
     run = store.default().load(header)
     heads = {}

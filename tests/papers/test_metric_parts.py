@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from test_birth_claims import made
+from test_birth_claims import run_with
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
@@ -23,7 +23,7 @@ from tests.recorder import Recorder
 
 @pytest.mark.parametrize("more", [True, False])
 def test_only_where_more_training_could_change_it_must_a_training_have_ended(more):
-    run = made(falling=True)
+    run = run_with(falling=True)
     missed = section_5.metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
     assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (
         -1.0,
@@ -35,7 +35,7 @@ def test_only_where_more_training_could_change_it_must_a_training_have_ended(mor
 
 
 def test_the_worst_seeds_accuracy_counts_with_its_own_error():
-    run = made()
+    run = run_with()
     run.tensors["evaluated/accuracy"][:] = (0.97, 0.2, 0.96)
     run.tensors["evaluated/accuracy_error"][:] = (0.01, 0.02, 0.03)
     for metric in accuracy.measure_accuracy(run):
