@@ -54,18 +54,18 @@ def whole():
         for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
         settings = {"N-D": SMALL, "1-D": replace(SMALL, model="1-D")}
-        made = {name: comparison.compute(config, Recorder()) for name, config in settings.items()}
-        some = tuple(
-            each
-            for each in learners(PLAIN)
-            if each.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2")
+        runs = {name: comparison.compute(config, Recorder()) for name, config in settings.items()}
+        few_learners = tuple(
+            learner
+            for learner in learners(PLAIN)
+            if learner.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2")
         )
-        patch.setattr(module, "learners", lambda config: some)
-        return made | {"plain": comparison.compute(PLAIN, Recorder())}
+        patch.setattr(module, "learners", lambda config: few_learners)
+        return runs | {"plain": comparison.compute(PLAIN, Recorder())}
 
 
 def learner(config, id):
-    return next(each for each in learners(config) if each.model.id == id)
+    return next(learner for learner in learners(config) if learner.model.id == id)
 
 
 def generator(seed=0):
@@ -76,35 +76,37 @@ def generator(seed=0):
 def test_every_model_predicts_the_labels_coordinates_from_the_same_tokens(model):
     config = replace(SMALL, model=model)
     batch = tasks(config, 8, generator())
-    for each in learners(config):
-        predicted = each.predict(each.initial([3, 4]), batch)
-        assert predicted.shape == (2, *batch.y.shape[1:]), each.model.id
+    for learner in learners(config):
+        predicted = learner.predict(learner.initial([3, 4]), batch)
+        assert predicted.shape == (2, *batch.y.shape[1:]), learner.model.id
         unseen = Tasks(
             batch.x, torch.cat([batch.y[:-1], batch.y[-1:] + 7])
         )  # the query's label is no token
-        assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.model.id
+        assert torch.equal(predicted, learner.predict(learner.initial([3, 4]), unseen)), (
+            learner.model.id
+        )
     assert sequence(config, batch).shape == (8, *((2, 4) if model == "1-D" else (5, 2)))
 
 
 def test_a_seeds_weights_do_not_depend_on_those_beside_it():
-    for each in learners(SMALL):
-        alone, beside = each.initial([4]), each.initial([3, 4])
-        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), each.model.id
+    for learner in learners(SMALL):
+        alone, beside = learner.initial([4]), learner.initial([3, 4])
+        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), learner.model.id
 
 
 def test_evaluating_in_chunks_is_evaluating_at_once():
     many = tasks(SMALL, EVALUATED + 3, generator())
-    for each in learners(SMALL):
-        weights = each.initial([0, 1])
-        at_once = loss(each.predict(weights, many), many.y[-1])
-        assert np.allclose(evaluate(each, weights, many), at_once, rtol=1e-5), each.model.id
+    for learner in learners(SMALL):
+        weights = learner.initial([0, 1])
+        at_once = loss(learner.predict(weights, many), many.y[-1])
+        assert np.allclose(evaluate(learner, weights, many), at_once, rtol=1e-5), learner.model.id
 
 
 def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
     each, batch = learner(SMALL, "griffin"), tasks(SMALL, 16, generator())
     weights = {name: 10 * tensor for name, tensor in each.initial([0, 1]).items()}
     both, losses = gradient(each, weights, batch)
-    length = sum(one.reshape(2, -1).square().sum(1) for one in both.values()).sqrt()
+    length = sum(tensor.reshape(2, -1).square().sum(1) for tensor in both.values()).sqrt()
     assert (length < 1.0001).all() and length.max() > 0.999  # these are long enough to be cut
     second, alone = gradient(each, {name: tensor[1:] for name, tensor in weights.items()}, batch)
     assert np.allclose(alone["loss"][0], losses["loss"][1], rtol=1e-4)
@@ -113,40 +115,40 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
 
 
 def test_sizes_are_matched_within_5_percent():
-    for model, f, asked in (
+    for model, f, parameters in (
         ("1-D", 3, 4000),
         ("1-D", 10, 8000),
         ("N-D", 3, 4000),
         ("N-D", 10, 8000),
     ):
-        for each in learners(Config(model=model, f=f, N=f, form="plain", parameters=asked)):
-            size = each.size
-            assert not each.model.baseline or 0.95 <= size.parameters / asked <= 1.05, (
+        for learner in learners(Config(model=model, f=f, N=f, form="plain", parameters=parameters)):
+            size = learner.size
+            assert not learner.model.baseline or 0.95 <= size.parameters / parameters <= 1.05, (
                 model,
                 f,
-                each.model.id,
+                learner.model.id,
             )
-            assert not each.model.baseline or size.width == max(20, 3 * f + 1), (
+            assert not learner.model.baseline or size.width == max(20, 3 * f + 1), (
                 model,
                 f,
-                each.model.id,
+                learner.model.id,
             )
 
 
 def test_the_run_holds_what_it_says(whole):
     for name, run in whole.items():
         config = PLAIN if name == "plain" else replace(SMALL, model=name)
-        many = {"N-D": 10, "1-D": 9, "plain": 4}[name]
-        assert name == "plain" or many == len(learners(config))
-        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (
-            many,
+        models = {"N-D": 10, "1-D": 9, "plain": 4}[name]
+        assert name == "plain" or models == len(learners(config))
+        assert run["evaluated/loss"].shape == (1, models) and run["tuned/loss"].shape == (
+            models,
             len(config.rates),
         )
         expected = [train.chosen(config, row) for row in run["tuned/loss"]]
         assert [rate for rate, _ in expected] == run["chosen/rate"].tolist()
         assert [decided for _, decided in expected] == run["chosen/decided"].tolist()
-        kept = [part for part in run if part.startswith("final/")]
-        assert len(kept) == (7 if name == "plain" else 0)
+        trained = [part for part in run if part.startswith("final/")]
+        assert len(trained) == (7 if name == "plain" else 0)
         evaluated = held_out(config, FEW)
         assert np.isclose(run["baseline/zero"][0], float(evaluated.y[-1].square().mean()) / 2)
         assert np.isclose(run["baseline/one"][0], construction.best_mixture(evaluated, 1)[1])
@@ -166,10 +168,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
         assert array.tobytes() == again[name].tobytes(), name
 
 
-def alone(each, rate):
+def alone(learner, rate):
     """The weights after tuning one learning rate by itself."""
-    weights = each.initial([SMALL.seed])
-    problem = train.problem(SMALL, each, weights, rate)
+    weights = learner.initial([SMALL.seed])
+    problem = train.problem(SMALL, learner, weights, rate)
     loop.train(problem, SMALL.steps, [], {}, lambda state, save: None)
     return weights
 
@@ -187,8 +189,8 @@ def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
 
 def test_rates_that_diverge_are_given_up(monkeypatch):
     monkeypatch.setattr(train, "CEILING", 1e-9)
-    found = train.tune(SMALL, learner(SMALL, "griffin"), {}, lambda state, save: None)
-    assert np.isinf(found["loss"]).all()
+    tuning = train.tune(SMALL, learner(SMALL, "griffin"), {}, lambda state, save: None)
+    assert np.isinf(tuning["loss"]).all()
 
 
 @pytest.mark.parametrize("model", ["1-D", "N-D"])
@@ -223,20 +225,24 @@ SEEDS = replace(SMALL, model="1-D", seeds=2)
 LINEAR = "linear-1"
 
 
-def lost(each, weights, batch, calls):
+def lost(learner, weights, batch, calls):
     """Mamba's long training from step 6 on; S5 at the highest rate from step 3 on, and the linear
     transformer too, by its gradient alone; Griffin at every rate."""
-    found, losses = gradient(each, weights, batch)
-    calls[each.model.id] = calls.get(each.model.id, 0) + 1
+    gradients, losses = gradient(learner, weights, batch)
+    calls[learner.model.id] = calls.get(learner.model.id, 0) + 1
     long = len(losses["loss"]) == SEEDS.seeds
     astray = {
-        "mamba": long and calls[each.model.id] > SEEDS.tuning + 6,
-        "s5": not long and calls[each.model.id] > 3 and np.array(SEEDS.rates) == max(SEEDS.rates),
+        "mamba": long and calls[learner.model.id] > SEEDS.tuning + 6,
+        "s5": not long
+        and calls[learner.model.id] > 3
+        and np.array(SEEDS.rates) == max(SEEDS.rates),
         "griffin": True,
     }
-    if each.model.id == LINEAR and not long and calls[each.model.id] > 3:
-        found["W_in"][-1, 0, 0] = np.nan
-    return found, {"loss": np.where(astray.get(each.model.id, False), np.inf, losses["loss"])}
+    if learner.model.id == LINEAR and not long and calls[learner.model.id] > 3:
+        gradients["W_in"][-1, 0, 0] = np.nan
+    return gradients, {
+        "loss": np.where(astray.get(learner.model.id, False), np.inf, losses["loss"])
+    }
 
 
 @pytest.fixture(scope="module")
@@ -246,13 +252,15 @@ def astray():
         for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
         straight, calls = comparison.compute(SEEDS, Recorder()), {}
-        patch.setattr(train, "gradient", lambda *given, dense=False: lost(*given[:3], calls))
+        patch.setattr(
+            train, "gradient", lambda *arguments, dense=False: lost(*arguments[:3], calls)
+        )
         return Run(SEEDS, comparison.compute(SEEDS, Recorder())), Run(SEEDS, straight)
 
 
 def test_a_training_that_diverges_ends_alone(astray):
     run, straight = astray
-    names = [each.model.id for each in learners(SEEDS)]
+    names = [learner.model.id for learner in learners(SEEDS)]
     for place, name in enumerate(names):
         evaluated, curve = run["evaluated/loss"][:, place], run.tensors.get(f"curve/{name}")
         if name in ("mamba", "griffin"):
@@ -262,9 +270,9 @@ def test_a_training_that_diverges_ends_alone(astray):
             assert same or name in ("s5", LINEAR)  # for these another rate may now be the best
             assert np.isfinite(evaluated).all() and np.isfinite(curve).all()
         if name == "mamba":  # what was recorded of it is kept
-            kept = run["curve/step"] <= 6
-            assert np.array_equal(curve[:, kept], straight[f"curve/{name}"][:, kept])
-            assert np.isnan(curve[:, ~kept]).all() and not kept.all()
+            recorded = run["curve/step"] <= 6
+            assert np.array_equal(curve[:, recorded], straight[f"curve/{name}"][:, recorded])
+            assert np.isnan(curve[:, ~recorded]).all() and not recorded.all()
     assert "curve/griffin" not in run.tensors and np.isnan(
         run["chosen/rate"][names.index("griffin")]
     )
@@ -306,7 +314,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
             np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data
         )
         assert list(panels[name].data["loss"]).count("diverged") == 2
-    assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count(
+    assert [note.text for note in panels["ends"].figure.plotly().layout.annotations].count(
         "diverged"
     ) == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
@@ -342,7 +350,9 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
         )
     }
     for name in ("ends", "parameters"):
-        drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
+        drawing = next(
+            drawing for drawing in comparison.EXPERIMENT.drawings if drawing.name == name
+        )
         panel = drawing.draw(Run(SMALL, far), View())
         axis = (
             panel.figure.plotly().layout.xaxis
@@ -363,11 +373,13 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
 def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, side):
     sizes = np.full_like(whole["1-D"]["size/parameters"], 1000)
     sizes[0] = many
-    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "parameters")
+    drawing = next(
+        drawing for drawing in comparison.EXPERIMENT.drawings if drawing.name == "parameters"
+    )
     panel = drawing.draw(
         Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View()
     )
-    names = {each.text: each for each in panel.figure.plotly().layout.annotations}
+    names = {drawing.text: drawing for drawing in panel.figure.plotly().layout.annotations}
     assert names["GD-SSM, 1 layer"].xanchor == side and names["the others"].xanchor == "right"
 
 
@@ -419,19 +431,19 @@ def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(w
         ),  # the rate is gone there
         (np.inf, np.r_[np.full(39, 0.7), np.nan], ("not decided", "not decided")),
     ):
-        found = {
+        metrics = {
             m.claim.id: m for m in comparison.claims.measure(ended(run, losses, curve, PAPERS))
         }
-        claims = [found[name] for name in ("s5-struggles", "two-layer-transformer-reaches")]
+        claims = [metrics[name] for name in ("s5-struggles", "two-layer-transformer-reaches")]
         assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
         for other in ({"form": "plain"}, {"width": 0.5}, {"norm": "none"}, {"f": 9}):
             assert {metric.verdict(replace(PAPERS, **other)) for metric in claims} == {"elsewhere"}
         for metric in claims:
-            told = (
+            says_so = (
                 "Each has seen 5.1 million tasks; the paper trains on up to 19.2 million."
                 in metric.unfinished
             )
-            assert told == (expected[0] == "not decided")
+            assert says_so == (expected[0] == "not decided")
 
 
 @pytest.mark.parametrize("steps", [40, 400, 20_000])
@@ -450,32 +462,32 @@ def test_the_table_says_how_each_training_ended(whole):
         (slope, FALLING, fell),
         (np.ones(41), ZERO, 0),
     ):
-        found = ended(run, 1.0, curve, config)
-        assert {end(found, each.curve).word for each in entries(found)} == {word}
-        s5 = entries(found)[3].curve
-        assert end(found, s5).fall / s5[:, -1] == pytest.approx([fall] * 3, abs=1e-6)
-        panel = next(d for d in drawings_of(found) if d.name == "ends").draw(found, View())
+        run = ended(run, 1.0, curve, config)
+        assert {end(run, model.curve).word for model in entries(run)} == {word}
+        s5 = entries(run)[3].curve
+        assert end(run, s5).fall / s5[:, -1] == pytest.approx([fall] * 3, abs=1e-6)
+        panel = next(d for d in drawings_of(run) if d.name == "ends").draw(run, View())
         assert set(panel.data["ended"]) == {word} and set(panel.data["tasks seen"]) == {400 * 16}
         assert panel.data.set_index("model")["width / (2f + N + 1)"]["Mamba"] == 1.0
-        beside = [each["text"] for each in panel.figure.layout["annotations"]]
-        assert beside.count(word) == len(entries(found)) * (word != FLAT)
+        beside = [model["text"] for model in panel.figure.layout["annotations"]]
+        assert beside.count(word) == len(entries(run)) * (word != FLAT)
         assert "fall over the last tenth" in panel.figure.data[3]["text"][0]
     assert end(run, None).word == LOST == end(run, np.array([[1.0, np.nan]])).word
 
 
 def two_layers(run):
     """The transformers of two layers."""
-    return [each for each in entries(run) if each.baseline and each.layers == 2]
+    return [model for model in entries(run) if model.baseline and model.layers == 2]
 
 
 def test_the_reason_counts_the_seeds_that_are_near(whole):
     run = Run(replace(SMALL, seeds=5), whole["N-D"])
     models = learners(run.config)
     losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
-    place = [each.model.id for each in models].index("linear-2")
+    place = [learner.model.id for learner in models].index("linear-2")
     losses[:3, place] = run["baseline/one"][0]
     run = Run(run.config, {**run.tensors, "evaluated/loss": losses})
-    linear, softmax = (seeds_near(run, each) for each in two_layers(run))
+    linear, softmax = (seeds_near(run, learner) for learner in two_layers(run))
     assert linear.endswith("Linear transformer, 2 layers 3 of 5.")
     assert softmax.endswith("Softmax transformer, 2 layers 0 of 5.")
 
@@ -493,25 +505,25 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
     for factor, undecided in ((0.5, False), (2.0, True)):
         losses = np.full_like(run["evaluated/loss"], factor * one)
         ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
-        found = {metric.claim.id: metric for metric in comparison.claims.measure(ended)}
-        assert bool(found["s5-struggles"].unfinished) == undecided
-        assert bool(found["two-layer-transformer-reaches"].unfinished) == undecided
+        metrics = {metric.claim.id: metric for metric in comparison.claims.measure(ended)}
+        assert bool(metrics["s5-struggles"].unfinished) == undecided
+        assert bool(metrics["two-layer-transformer-reaches"].unfinished) == undecided
 
 
 # What is stored stays true
 
 
-def drawn(run):
+def words_and_numbers(run):
     """Every panel's words and numbers, and the metrics."""
     panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}
     tables = {
         name: panel.data if panel.table is None else panel.table for name, panel in panels.items()
     }
-    said = {
+    texts = {
         name: (panel.title, panel.note, tables[name].to_json()) for name, panel in panels.items()
     }
     return (
-        said,
+        texts,
         comparison.EXPERIMENT.headline(run, View()),
         [(m.claim.id, m.value) for m in comparison.claims.measure(run)],
     )
@@ -520,24 +532,27 @@ def drawn(run):
 @pytest.mark.parametrize("model", ["1-D", "N-D"])
 def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch, model):
     run = Run(replace(SMALL, model=model), whole[model])
-    before = drawn(run)
+    before = words_and_numbers(run)
     monkeypatch.setitem(MODELS, "hyena", replace(MODELS["s5"], id="hyena", label="Hyena"))
     learners.cache_clear()
-    assert "hyena" in [each.model.id for each in learners(run.config)]  # tomorrow's run holds it
-    assert drawn(run) == before
+    assert "hyena" in [
+        learner.model.id for learner in learners(run.config)
+    ]  # tomorrow's run holds it
+    assert words_and_numbers(run) == before
     learners.cache_clear()
 
 
 def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     run = Run(SMALL, whole["N-D"])
-    said, _, metrics = drawn(run)
+    before, _, metrics = words_and_numbers(run)
     give_up(MODELS, "mamba")
     learners.cache_clear()
-    now, _, again = drawn(run)
-    assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())
+    after, _, metrics_after = words_and_numbers(run)
+    assert metrics_after == metrics and all("Mamba" not in str(panel) for panel in after.values())
     assert [
-        name.replace("mamba", "Mamba") for name in pd.DataFrame(json.loads(now["ends"][2]))["model"]
-    ] == [*pd.DataFrame(json.loads(said["ends"][2]))["model"]]
+        name.replace("mamba", "Mamba")
+        for name in pd.DataFrame(json.loads(after["ends"][2]))["model"]
+    ] == [*pd.DataFrame(json.loads(before["ends"][2]))["model"]]
     learners.cache_clear()
 
 
@@ -558,13 +573,13 @@ def test_no_rate_is_chosen_while_all_predict_zero():
 
 def test_the_page_says_that_no_rate_was_chosen(whole):
     run = Run(SMALL, whole["N-D"])
-    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "rates")
+    drawing = next(drawing for drawing in comparison.EXPERIMENT.drawings if drawing.name == "rates")
     undecided = Run(SMALL, {**run.tensors, "chosen/decided": np.array([1] * 9 + [0], np.int8)})
-    said = (
+    sentence = (
         "No rate was chosen where none had left predicting zero: 0.003 trains softmax "
         "transformer, 2 layers."
     )
-    assert said in drawing.draw(undecided, View()).caption
+    assert sentence in drawing.draw(undecided, View()).caption
     all_of_them = Run(SMALL, {**run.tensors, "chosen/decided": np.ones(10, np.int8)})
     assert "No rate was chosen" not in drawing.draw(all_of_them, View()).caption
 
@@ -597,7 +612,9 @@ def test_width_is_a_multiple_of_what_the_task_needs():
         and Config(f=3, N=5, width=0.5).hidden == 6
     )
     assert {
-        each.size.width for each in learners(Config(f=3, N=5, width=0.5)) if each.model.baseline
+        learner.size.width
+        for learner in learners(Config(f=3, N=5, width=0.5))
+        if learner.model.baseline
     } == {6}
     with pytest.raises(ValueError, match="width must make at least 4 hidden numbers"):
         Config(f=2, N=2, width=0.25)
@@ -644,8 +661,12 @@ def test_the_products_are_the_second_derivatives_of_a_prediction():
 
 def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
     run = Run(PLAIN, whole["plain"])
-    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "by hand")
-    assert [drawing.applies(each) for each in (PLAIN, SMALL, replace(PLAIN, model="N-D"))] == [
+    drawing = next(
+        drawing for drawing in comparison.EXPERIMENT.drawings if drawing.name == "by hand"
+    )
+    assert [
+        drawing.applies(drawing) for drawing in (PLAIN, SMALL, replace(PLAIN, model="N-D"))
+    ] == [
         True,
         False,
         False,
@@ -668,9 +689,9 @@ def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
 def test_a_rate_at_the_edge_of_those_tried_leaves_a_claim_open():
     header = store.default().preset("gdssm.comparison", "N-D")
     run = store.default().load(header)
-    tried, chosen = run["tuned/rate"], run["chosen/rate"]
-    said = {each.model.id: at_the_edge(run, each) for each in entries(run)}
-    assert {bool(text) for text in said.values()} == {True, False}  # both kinds are among them
-    for place, (name, text) in enumerate(said.items()):
-        assert bool(text) == (chosen[place] in (tried.min(), tried.max())), name
+    rates, chosen = run["tuned/rate"], run["chosen/rate"]
+    reasons = {model.model.id: at_the_edge(run, model) for model in entries(run)}
+    assert {bool(text) for text in reasons.values()} == {True, False}  # both kinds are among them
+    for place, (name, text) in enumerate(reasons.items()):
+        assert bool(text) == (chosen[place] in (rates.min(), rates.max())), name
         assert not text or f"{chosen[place]:g}" in text
