@@ -39,7 +39,5 @@ def test_what_the_examples_add_is_the_state_and_the_sum(which):
     view = views(LAYER, run, state=which, token=7)[-1]
     ours, exact = contributed(run, view, 7)
     state = held(run, view)
-    np.testing.assert_allclose(
-        state.factor * ours.sum(0), state.state[6], rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(state.factor * ours.sum(0), state.state[6], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(exact.sum(0), state.exact[6], rtol=1e-4, atol=1e-5)

@@ -81,19 +81,19 @@ def holding(run: Run, model: models.Model) -> Run:
 
 def maps(panel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Learned, constructed and difference of every block, in double precision."""
-    drawn = [
+    heatmaps = [
         np.asarray(trace.z, dtype=float)
         for trace in panel.figure.plotly().data
         if trace.type == "heatmap"
     ]
-    return [(drawn[i], drawn[i + 1], drawn[i + 2]) for i in range(0, len(drawn), 3)]
+    return [(heatmaps[i], heatmaps[i + 1], heatmaps[i + 2]) for i in range(0, len(heatmaps), 3)]
 
 
 def learned(panel, row: str, column: str) -> float:
     """A number of the table behind the figure."""
-    found = panel.data[(panel.data["row"] == row) & (panel.data["column"] == column)]
-    assert len(found) == 1
-    return float(found["learned"].iloc[0])
+    row_of = panel.data[(panel.data["row"] == row) & (panel.data["column"] == column)]
+    assert len(row_of) == 1
+    return float(row_of["learned"].iloc[0])
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -106,8 +106,8 @@ def test_the_construction_in_place_of_the_trained_weights_leaves_no_difference(k
     for ours, theirs, difference in maps(panel):
         np.testing.assert_allclose(ours, theirs, atol=1e-6)
         np.testing.assert_allclose(difference, 0, atol=1e-6)
-    found = [float(number) for number in re.findall(r"\d\.\d\d+", panel.title)]
-    assert found and not any(found), panel.title
+    numbers = [float(number) for number in re.findall(r"\d\.\d\d+", panel.title)]
+    assert numbers and not any(numbers), panel.title
 
 
 @pytest.mark.parametrize("which", ["first", "last", "curvature"])
@@ -132,8 +132,8 @@ def test_the_difference_is_trained_minus_constructed_and_the_title_its_largest(k
             difference, ours - theirs, atol=1e-5 * max(1, np.abs(ours).max())
         )
     most = max(np.abs(difference).max() for *_, difference in maps(panel))
-    found = [float(number) for number in re.findall(r"\d+\.\d\d+", panel.title)]
-    assert max(found) == pytest.approx(most, abs=0.006)
+    numbers = [float(number) for number in re.findall(r"\d+\.\d\d+", panel.title)]
+    assert max(numbers) == pytest.approx(most, abs=0.006)
     np.testing.assert_allclose(
         panel.data["difference"], panel.data["learned"] - panel.data["constructed"], atol=2e-4
     )
@@ -151,21 +151,21 @@ def test_raw_shows_every_number_as_training_left_it(kind):
         )
         cmax = panel.figure.plotly().layout.coloraxis.cmax
         assert cmax == pytest.approx(
-            max(np.abs(each).max() for block in maps(panel) for each in block)
+            max(np.abs(block).max() for block in maps(panel) for block in block)
         )
 
 
 def rescaled(model: models.Model) -> models.Model:
     """A model that acts alike: scales and a sign pass among its weights."""
-    found = model.tensors()
-    if "Psi" in found:
+    tensors = model.tensors()
+    if "Psi" in tensors:
         return model.with_(
-            Psi=-2 * found["Psi"], Theta=found["Theta"] / 5, beta=found["beta"] * -2.5
+            Psi=-2 * tensors["Psi"], Theta=tensors["Theta"] / 5, beta=tensors["beta"] * -2.5
         )
-    if "beta" in found:
-        return model.with_(Q=-2 * found["Q"], q=found["q"] * 3, beta=found["beta"] / -6)
+    if "beta" in tensors:
+        return model.with_(Q=-2 * tensors["Q"], q=tensors["q"] * 3, beta=tensors["beta"] / -6)
     return model.with_(
-        Q=found["Q"] * -4, Q_tilde=found["Q_tilde"] * 2, q=found["q"] / -2, b=found["b"] / 2
+        Q=tensors["Q"] * -4, Q_tilde=tensors["Q_tilde"] * 2, q=tensors["q"] / -2, b=tensors["b"] / 2
     )
 
 
@@ -177,8 +177,8 @@ def test_normalised_sees_no_symmetry_and_raw_does(name):
         maps(weights.draw(run, view)), maps(weights.draw(other, view)), strict=True
     ):
         np.testing.assert_allclose(before, after, rtol=1e-3, atol=1e-5)
-    seen = [weights.draw(each, View(raw=True)) for each in (run, other)]
-    assert np.abs(maps(seen[0])[0][0] - maps(seen[1])[0][0]).max() > 0.1
+    raw = [weights.draw(trained, View(raw=True)) for trained in (run, other)]
+    assert np.abs(maps(raw[0])[0][0] - maps(raw[1])[0][0]).max() > 0.1
 
 
 def test_decays_and_rates_are_shown_in_their_units():
@@ -218,17 +218,19 @@ def test_three_layers_are_divided_by_their_largest_entry_unless_raw():
     run = untrained("three layers")
     model = trained_at(run, 0, 0).tensors()
     Q, skip = model["Q"][0, 0].numpy(), model["skip"][0].numpy()
-    shown, raw = (weights.draw(run, View(raw=as_it_is)) for as_it_is in (False, True))
-    np.testing.assert_allclose(maps(shown)[0][0][:3], Q / Q.flat[np.abs(Q).argmax()], rtol=1e-5)
+    normalised, raw = (weights.draw(run, View(raw=is_raw)) for is_raw in (False, True))
+    np.testing.assert_allclose(
+        maps(normalised)[0][0][:3], Q / Q.flat[np.abs(Q).argmax()], rtol=1e-5
+    )
     np.testing.assert_allclose(maps(raw)[0][0][:3], Q, rtol=1e-6)
-    for panel in (shown, raw):
+    for panel in (normalised, raw):
         np.testing.assert_allclose(maps(panel)[1][0][0], skip, rtol=1e-6)
     assert (
-        "largest entry" in shown.title + shown.caption
+        "largest entry" in normalised.title + normalised.caption
         and "raw" in raw.title
         and "as training left" in raw.caption
     )
-    assert "b₁" in set(raw.data["column"]) and "b₁" not in set(shown.data["column"])
+    assert "b₁" in set(raw.data["column"]) and "b₁" not in set(normalised.data["column"])
 
 
 def lines(panel) -> dict[str, float]:
@@ -252,18 +254,18 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     """Figure 4 A. Closed forms against the losses that the run measured on its held-out tasks."""
     run = shipped("two layers")
     panel = losses.loss(run, View())
-    found = lines(panel)
-    assert list(found) == [
+    levels = lines(panel)
+    assert list(levels) == [
         "two steps, two rates",
         "one step",
         "two steps, one rate",
         "predicting zero",
     ]
-    assert found["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
-    assert found["two steps, one rate"] == pytest.approx(
+    assert levels["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
+    assert levels["two steps, one rate"] == pytest.approx(
         float(run["baseline/shared"][0]), rel=0.015
     )
-    assert found["two steps, two rates"] == pytest.approx(
+    assert levels["two steps, two rates"] == pytest.approx(
         float(run["baseline/floor"][0]), rel=0.015
     )
     # on the tasks that the curve was watched on, which are few, what is less does not count
@@ -298,15 +300,15 @@ def test_a_penalty_is_named_where_it_is_kept_and_where_it_is_not():
 )
 def test_three_layers_say_that_their_levels_are_fitted(penalty, names):
     config = Config(layers=3, penalty=penalty)
-    judged = {"baseline/floor": np.array([0.4]), "baseline/shared": np.array([0.5])}
+    baselines = {"baseline/floor": np.array([0.4]), "baseline/shared": np.array([0.5])}
     curve = {"curve/step": np.array([0, 300]), "curve/loss": np.array([[1.7, 0.41]])}
-    run = Run(config, {**curve, **judged, "watched/constructed": np.array([0.405])})
+    run = Run(config, {**curve, **baselines, "watched/constructed": np.array([0.405])})
     panel = losses.loss(run, View())
     assert list(lines(panel)) == [*names, "predicting zero"]
     assert lines(panel)[names[0]] == 0.4
     assert "fitted" in panel.caption and "exact for" not in panel.caption
-    going = losses.loss(Run(config, curve, finished=False), View())
-    assert list(lines(going)) == ["one step", "predicting zero"]
+    unfinished = losses.loss(Run(config, curve, finished=False), View())
+    assert list(lines(unfinished)) == ["one step", "predicting zero"]
 
 
 def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
@@ -319,8 +321,8 @@ def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
     free = closed_forms.two_steps_free(10, 10)
     np.testing.assert_allclose(coefficients(built, 0)[0], [free.A, free.B], rtol=0.03)
     panel = reference_models.two_steps(built, View())
-    found = [float(number) for number in re.findall(r"\d+\.\d+", panel.title)]
-    assert found == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
+    numbers = [float(number) for number in re.findall(r"\d+\.\d+", panel.title)]
+    assert numbers == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
     stars = {trace.name: trace for trace in panel.figure.plotly().data if trace.mode == "markers"}
     assert stars["best two rates: 0.565"].x[0] == pytest.approx(free.A)
     assert stars["best shared rate: 0.626"].y[0] == pytest.approx(

@@ -28,18 +28,22 @@ def shipped(name):
 
 def test_without_decay_the_state_holds_the_last_pair_alone_and_the_headline_says_the_loss():
     run, view = shipped("layer"), EXPERIMENT.view()
-    asked = replace(view, one_a="zero")
-    trained, cut = (DRAWINGS["state"].draw(run, each).figure.data[0]["z"] for each in (view, asked))
-    values = [np.linalg.svd(each, compute_uv=False) for each in (trained, cut)]
-    first = [float(each[0] ** 2 / (each**2).sum()) for each in values]
+    grafted_view = replace(view, one_a="zero")
+    trained, cut = (
+        DRAWINGS["state"].draw(run, view).figure.data[0]["z"] for view in (view, grafted_view)
+    )
+    values = [np.linalg.svd(view, compute_uv=False) for view in (trained, cut)]
+    first = [float(view[0] ** 2 / (view**2).sum()) for view in values]
     assert first[0] < 0.9 < 0.99 < first[1]  # one product y xᵀ has one singular value
-    before, after = grafted.after(run, asked)
-    assert (grafted.loss(run, view), grafted.loss(run, asked)) == pytest.approx((before, after))
-    said = EXPERIMENT.headline(run, asked)
-    assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in said
-    early = EXPERIMENT.headline(run, replace(asked, snapshot=3))
+    before, after = grafted.after(run, grafted_view)
+    assert (grafted.loss(run, view), grafted.loss(run, grafted_view)) == pytest.approx(
+        (before, after)
+    )
+    headline = EXPERIMENT.headline(run, grafted_view)
+    assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in headline
+    early = EXPERIMENT.headline(run, replace(grafted_view, snapshot=3))
     assert early.endswith("with A replaced by zero.")
-    (part,) = EXPERIMENT.replaced.parts(run.config, asked)
+    (part,) = EXPERIMENT.replaced.parts(run.config, grafted_view)
     assert (part.part, part.by, part.panel) == ("A", "zero", "weights")
 
 
@@ -49,13 +53,13 @@ def test_the_weights_on_stage_are_those_that_were_put_in(preset, field):
     part = field.split("_", 1)[1]
     rows = {"Q": slice(0, 3), "Psi": slice(0, 10)}[part]
     for how in ("zero", "constructed"):
-        asked = EXPERIMENT.view(**{field: how})
+        view = EXPERIMENT.view(**{field: how})
         learned, constructed = (
-            DRAWINGS["weights"].explanations(run, asked)[index].matrix[rows] for index in (0, 1)
+            DRAWINGS["weights"].explanations(run, view)[index].matrix[rows] for index in (0, 1)
         )
         assert constructed.any()
         np.testing.assert_allclose(learned, 0 if how == "zero" else constructed, atol=1e-6)
-        assert "replaced by" in DRAWINGS["weights"].draw(run, asked).title
+        assert "replaced by" in DRAWINGS["weights"].draw(run, view).title
 
 
 @pytest.mark.parametrize("preset", ["layer", "1-D", "two layers", "one feature"])
@@ -64,10 +68,10 @@ def test_the_clock_moves_every_replaced_model(preset):
     for field in grafted.fields_of(run.config).values():
         if field.endswith("skip"):
             continue
-        asked = EXPERIMENT.view(**{field: "zero"})
+        view = EXPERIMENT.view(**{field: "zero"})
         for drawing in EXPERIMENT.drawings:
             if drawing.place == STAGE and drawing.applies(run.config) and field in drawing.knobs:
-                panels = [drawing.draw(run, replace(asked, snapshot=index)) for index in (0, 23)]
+                panels = [drawing.draw(run, replace(view, snapshot=index)) for index in (0, 23)]
                 assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == 2
 
 

@@ -35,7 +35,7 @@ def tasks_of(count: int, f: int = 3, N: int = 4):
 
 
 @cache
-def made() -> Run:
+def tiny_run() -> Run:
     return Run(CONFIG, train.compute(CONFIG, Recorder()))
 
 
@@ -88,15 +88,15 @@ def test_no_product_of_such_a_layer_knows_the_label(id):
     def correlations(variant) -> np.ndarray:
         C = model.windows_of(tasks, variant)
         ends = C[-1] if variant.reads else torch.ones(1, 2, C.shape[-1], dtype=torch.float64)
-        found = []
+        values = []
         for window in C:
             for left in window:
                 for right in window:
                     for end in ends:
                         product = left * (right * end).sum(0)
                         size = float(product.square().mean() * label.square().mean()) ** 0.5
-                        found.append(float((product * label).mean()) / size)
-        return np.array(found)
+                        values.append(float((product * label).mean()) / size)
+        return np.array(values)
 
     assert np.abs(correlations(VARIANTS[id])).max() < 0.02
     assert np.abs(correlations(VARIANTS["all"])).max() > 0.2
@@ -116,7 +116,7 @@ def test_a_given_decay_is_not_trained():
 
 
 def test_a_run_is_drawn_measured_and_told():
-    run = made()
+    run = tiny_run()
     for view in (View(), View(relative=True)):
         without_nan(ingredients.EXPERIMENT, run, view)
         assert ingredients.EXPERIMENT.headline(run, view).endswith(".")
