@@ -68,13 +68,13 @@ ODD = View(
 def few():
     """Few tasks to judge on: it is the experiment that is tested."""
     with pytest.MonkeyPatch.context() as patch:
-        for place, name in (
+        for module, name in (
             (train, "TEST_SET"),
             (train, "WATCHED"),
             (layer_run, "SWEPT"),
             (grafted, "TASKS"),
         ):
-            patch.setattr(place, name, (2**9, 2**20))
+            patch.setattr(module, name, (2**9, 2**20))
         yield
 
 
@@ -86,9 +86,8 @@ def tiny_run(kind: str) -> Run:
 
 @cache
 def sizes_run(**changes) -> Run:
-    config = sizes.Config(
-        **{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
-    )
+    settings = {"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
+    config = sizes.Config(**settings)
     return Run(config, sizes.compute(config, Recorder()))
 
 
@@ -149,8 +148,8 @@ def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
 )
 def test_a_run_that_is_still_going_is_drawn(experiment, run):
     """With curves that end in NaN, with one point, and with none."""
-    whole_run = run()
-    curves = {name: array for name, array in whole_run.tensors.items() if name.startswith("curve/")}
+    whole = run()
+    curves = {name: array for name, array in whole.tensors.items() if name.startswith("curve/")}
     tails = {
         n: np.where(np.arange(a.shape[-1]) > 2, np.nan, a) if n != "curve/step" else a
         for n, a in curves.items()
@@ -159,7 +158,7 @@ def test_a_run_that_is_still_going_is_drawn(experiment, run):
     for tensors in (curves, tails, first, {}):
         for drawing in experiment.EXPERIMENT.drawings:
             if drawing.live:
-                partial = Run(whole_run.config, tensors, finished=False)
+                partial = Run(whole.config, tensors, finished=False)
                 panel = drawing.draw(partial, experiment.EXPERIMENT.view())
                 assert panel.title and panel.figure is not None
                 checked(panel.figure)
@@ -238,30 +237,23 @@ def test_the_scale_sweep_at_one_is_the_loss():
     tasks = train.held_out(run.config, layer_run.SWEPT)
     at_one = run["sweep/trained"][:, list(layer_run.ALPHAS).index(1.0)]
     np.testing.assert_allclose(at_one, models.losses(trained_at(run, -1), tasks), rtol=1e-5)
-    assert crossing(
-        layer_run.ALPHAS, layer_run.ALPHAS**4, 2 * layer_run.ALPHAS**2
-    ) == pytest.approx(2**0.5, abs=0.01)
-    assert np.isnan(crossing(layer_run.ALPHAS, 0 * layer_run.ALPHAS, layer_run.ALPHAS))
-    assert crossing(layer_run.ALPHAS, 2 * layer_run.ALPHAS, layer_run.ALPHAS) == layer_run.ALPHAS[0]
+    alphas = layer_run.ALPHAS
+    assert crossing(alphas, alphas**4, 2 * alphas**2) == pytest.approx(2**0.5, abs=0.01)
+    assert np.isnan(crossing(alphas, 0 * alphas, alphas))
+    assert crossing(alphas, 2 * alphas, alphas) == alphas[0]
 
 
 # Surgery
 
 
-def all_parts(config, how):
-    return View(**dict.fromkeys(grafted.fields_of(config).values(), how))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = tiny_run(kind)
-    trained, constructed = trained_at(run, -1, 0), constructed_of(run)
+    trained = trained_at(run, -1, 0)
+    constructed = constructed_of(run)
+    view = View(**dict.fromkeys(grafted.fields_of(run.config).values(), "constructed"))
     grafted_model, replaced = grafted.graft(
-        trained,
-        trained_at(run, 0, 0),
-        constructed,
-        all_parts(run.config, "constructed"),
-        run.config,
+        trained, trained_at(run, 0, 0), constructed, view, run.config
     )
     tasks = example(run.config, 3, 64)
     torch.testing.assert_close(
@@ -286,9 +278,8 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
     turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
-    torch.testing.assert_close(
-        models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9
-    )
+    before, after = models.predict(trained, tasks), models.predict(turned, tasks)
+    torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
 
 
 SHARED = [{"seeds": 2}, {"seeds": 2, "penalty": 0.1}]
@@ -303,13 +294,10 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
     trained = trained.with_(**grafted._times(grafted.units(trained, config.N), trained)).with_(b=b)
     shared = symmetries.shared_as(built, trained, config.N)
-    torch.testing.assert_close(
-        models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12
-    )
-    A, first = (
-        symmetries.two_layers(trained, config.N)["A"],
-        shared.b[:, 0] / symmetries.two_layers(shared, config.N)["A"],
-    )
+    expected, computed = (models.predict(model, tasks) for model in (built, shared))
+    torch.testing.assert_close(computed, expected, rtol=1e-10, atol=1e-12)
+    A = symmetries.two_layers(trained, config.N)["A"]
+    first = shared.b[:, 0] / symmetries.two_layers(shared, config.N)["A"]
     keep = [1 - config.N * config.penalty * model.b[:, 1] for model in (trained, shared)]
     decay = symmetries.mean_decay(trained.a[:, 0], config.N).flatten()
     torch.testing.assert_close(keep[1] * first, keep[0] * b[:, 0] * decay / A)
@@ -337,18 +325,14 @@ def test_the_scalar_layer_bears_out_every_claim():
 
 def test_two_steps_are_drawn_at_the_constructions_coefficients():
     run = tiny_run("two layers")
-    last = {
-        name: np.repeat(run[f"constructed/{name}"], 2, 0)[None]
+    snapshot = {
+        f"snapshot/{name}": np.repeat(run[f"constructed/{name}"], 2, 0)[None]
         for name in trained_at(run, 0).tensors()
     }
-    as_built = Run(
-        run.config,
-        {**run.tensors, **{f"snapshot/{n}": a for n, a in last.items()}, "snapshot/step": [0]},
-    )
+    built = Run(run.config, {**run.tensors, **snapshot, "snapshot/step": [0]})
     rates = run["constructed/b"][0]
-    np.testing.assert_allclose(
-        symmetries.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
-    )
+    expected = [rates.sum(), rates.prod()]
+    np.testing.assert_allclose(symmetries.coefficients(built, 0)[0], expected, rtol=1e-5)
 
 
 # Sizes and corrections
@@ -385,19 +369,15 @@ def test_corrections(changes):
 
 def test_corrections_at_the_papers_size_are_all_borne_out():
     config = corrections.Config()
-    for metric in corrections.EXPERIMENT.metrics(
-        Run(config, corrections.compute(config, Recorder()))
-    ):
+    run = Run(config, corrections.compute(config, Recorder()))
+    for metric in corrections.EXPERIMENT.metrics(run):
         assert metric.verdict(config) in ("holds", "found here"), metric
 
 
 def test_numbers_of_the_papers_size_are_claimed_there_only():
     small = corrections_run(f=2, N=2)
-    verdicts = {
-        metric.claim.id: metric.verdict(small.config)
-        for metric in corrections.EXPERIMENT.metrics(small)
-    }
-    elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
+    metrics = corrections.EXPERIMENT.metrics(small)
+    elsewhere = {m.claim.id for m in metrics if m.verdict(small.config) == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}
 
 
@@ -405,31 +385,24 @@ def test_every_formula_of_two_steps_has_its_own_best_rate():
     """What is printed is held at its best against two steps of gradient descent: it gains what one
     step does."""
     tasks = sample(4, 6, 4096, torch.Generator().manual_seed(1))
-    label, best = tasks.y[-1], best_mixed_rate(tasks)
+    best = best_mixed_rate(tasks)
 
     def loss(rate):
-        return float(
-            (gradient_descent.predict(mixed_second(tasks, float(rate)), tasks) - label)
-            .square()
-            .mean()
-        )
+        prediction = gradient_descent.predict(mixed_second(tasks, float(rate)), tasks)
+        return float((prediction - tasks.y[-1]).square().mean())
 
-    assert (
-        loss(best) < min(loss(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3)) < loss(0.0)
-    )
+    others = min(loss(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3))
+    assert loss(best) < others < loss(0.0)
     assert loss(best) <= min(loss(rate) for rate in np.linspace(-4, 4, 81))
     G = torch.einsum("nit,njt->ijt", tasks.y[:-1], tasks.x[:-1])
     Su = (tasks.x[:-1] * (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)).sum(0)  # (f, tasks)
     h = best / 6
-    expected = 2 * h * torch.einsum("ijt,jt->it", G, tasks.x[-1]) - h**2 * torch.einsum(
-        "jit,jt->it", G, Su
-    )
+    first = torch.einsum("ijt,jt->it", G, tasks.x[-1])
+    expected = 2 * h * first - h**2 * torch.einsum("jit,jt->it", G, Su)
     torch.testing.assert_close(gradient_descent.predict(mixed_second(tasks, best), tasks), expected)
     run = corrections_run()
-    assert (
-        run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03)
-        and run["gain/right"] > run["gain/mixed"] + 0.1
-    )
+    assert run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03)
+    assert run["gain/right"] > run["gain/mixed"] + 0.1
 
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():

@@ -2,6 +2,7 @@
 replaced model."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,36 +15,31 @@ from icl_core.papers.gdssm.layer import grafted
 from icl_core.papers.gdssm.layer.symmetries import product
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.load_run import trained_at
-from icl_core.runs import store
+from tests import cells
 
 EXPERIMENT = registry.experiment("gdssm.layer")
 DRAWINGS = {drawing.name: drawing for drawing in EXPERIMENT.drawings}
-
-
-def shipped(name):
-    run = store.default().load(store.default().preset("gdssm.layer", name))
-    assert run is not None
-    return run
+shipped = partial(cells.shipped, "gdssm.layer")
 
 
 def test_without_decay_the_state_holds_the_last_pair_alone_and_the_headline_says_the_loss():
-    run, view = shipped("layer"), EXPERIMENT.view()
-    grafted_view = replace(view, one_a="zero")
-    trained, cut = (
-        DRAWINGS["state"].draw(run, view).figure.data[0]["z"] for view in (view, grafted_view)
-    )
-    values = [np.linalg.svd(view, compute_uv=False) for view in (trained, cut)]
-    first = [float(view[0] ** 2 / (view**2).sum()) for view in values]
-    assert first[0] < 0.9 < 0.99 < first[1]  # one product y xᵀ has one singular value
-    before, after = grafted.after(run, grafted_view)
-    assert (grafted.loss(run, view), grafted.loss(run, grafted_view)) == pytest.approx(
-        (before, after)
-    )
-    headline = EXPERIMENT.headline(run, grafted_view)
+    run = shipped("layer")
+    first_shares = []
+    losses = []
+    for view in (EXPERIMENT.view(), EXPERIMENT.view(one_a="zero")):
+        state = DRAWINGS["state"].draw(run, view).figure.data[0]["z"]
+        values = np.linalg.svd(state, compute_uv=False)
+        first_shares.append(float(values[0] ** 2 / (values**2).sum()))
+        losses.append(grafted.loss(run, view))
+    # one product y xᵀ has one singular value
+    assert first_shares[0] < 0.9 < 0.99 < first_shares[1]
+    before, after = grafted.after(run, view)
+    assert losses == pytest.approx([before, after])
+    headline = EXPERIMENT.headline(run, view)
     assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in headline
-    early = EXPERIMENT.headline(run, replace(grafted_view, snapshot=3))
+    early = EXPERIMENT.headline(run, replace(view, snapshot=3))
     assert early.endswith("with A replaced by zero.")
-    (part,) = EXPERIMENT.replaced.parts(run.config, grafted_view)
+    (part,) = EXPERIMENT.replaced.parts(run.config, view)
     assert (part.part, part.by, part.panel) == ("A", "zero", "weights")
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from icl_core.papers.gdssm.layer.symmetries import compare
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train
+from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training.loop import SNAPSHOTS
 from tests.recorder import Interrupted, Recorder
@@ -28,7 +28,8 @@ KINDS = [
 @pytest.mark.parametrize("change", KINDS)
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
     config = replace(SMALL, **change)
-    whole, saved = train.run(config, Recorder()), None
+    whole = train.run(config, Recorder())
+    saved = None
     for stop in (0, 7, 19):  # killed three times
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
@@ -44,10 +45,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
 def test_the_smallest_task_gives_numbers(change):
     tensors = train.run(replace(SMALL, f=1, N=1, **change), Recorder())
     for name, array in tensors.items():
-        if name not in (
-            "evaluated/scaled",
-            "baseline/expected",
-        ):  # NaN where there is no closed form
+        # NaN where there is no closed form
+        if name not in ("evaluated/scaled", "baseline/expected"):
             assert np.isfinite(array).all(), name
 
 
@@ -55,7 +54,7 @@ def test_the_smallest_task_gives_numbers(change):
 def test_models_judged_together_have_the_losses_that_each_has(change):
     config = replace(SMALL, **change)
     tasks = train.held_out(config, (300, 2**14))
-    several = models.initial(config, [3, 4]), models.constructed(config, tasks)
+    several = (models.initial(config, [3, 4]), models.constructed(config, tasks))
     alone = np.concatenate([models.losses(model, tasks) for model in several])
     assert models.losses(models.joined(*several), tasks) == pytest.approx(alone, rel=1e-5)
 
@@ -75,9 +74,10 @@ def test_shapes_and_progress():
 
 
 def test_a_seed_trains_the_same_beside_others():
-    both, alone = train.run(replace(SMALL, seeds=3), Recorder()), train.run(SMALL, Recorder())
-    np.testing.assert_allclose(both["final/Q"][:1], alone["final/Q"], rtol=1e-3, atol=1e-5)
-    assert not np.allclose(both["final/Q"][0], both["final/Q"][1], atol=1e-3)
+    three = train.run(replace(SMALL, seeds=3), Recorder())["final/Q"]
+    alone = train.run(SMALL, Recorder())["final/Q"]
+    np.testing.assert_allclose(three[:1], alone, rtol=1e-3, atol=1e-5)
+    assert not np.allclose(three[0], three[1], atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -105,17 +105,11 @@ def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
         Config(f=40, N=100, batch=4096, seeds=5)
 
 
-def weights_of(config, tensors):
-    start = models.initial(config, list(range(config.seeds)))
-    return start.with_(
-        **{name: torch.from_numpy(tensors[f"final/{name}"]) for name in start.tensors()}
-    )
-
-
 def farthest(config, tensors):
     """The largest difference to the construction, of every quantity and seed."""
     best = models.constructed(config, train.held_out(config))
-    return {c.name: c.farthest for c in compare(weights_of(config, tensors), best, config.N)}
+    trained = model_of(config, tensors, "final/")
+    return {c.name: c.farthest for c in compare(trained, best, config.N)}
 
 
 def test_the_nd_layer_reaches_its_number_for_every_seed():
@@ -137,9 +131,8 @@ def test_a_skip_connection_is_learned_away():
 
 
 def test_the_nd_layer_with_a_decay_an_entry_reaches_its_number():
-    tensors = train.run(
-        Config(recurrence="full", batch=128, learning_rate=0.01, steps=600), Recorder()
-    )
+    config = Config(recurrence="full", batch=128, learning_rate=0.01, steps=600)
+    tensors = train.run(config, Recorder())
     assert abs(tensors["evaluated/ratio"][0] - 1) < 0.002
     assert tensors["curve/sensitivity_cosine"][0, -1] > 0.999
 
