@@ -14,8 +14,10 @@ def generator(seed: int) -> torch.Generator:
 def chi_square_per_degree(observed: torch.Tensor, expected: torch.Tensor) -> float:
     """About 1 if `observed` counts follow `expected` ones; cells expected less than 5 times are
     left out."""
-    kept = expected >= 5
-    return float(((observed - expected)[kept].square() / expected[kept]).sum() / kept.sum())
+    frequent = expected >= 5
+    return float(
+        ((observed - expected)[frequent].square() / expected[frequent]).sum() / frequent.sum()
+    )
 
 
 def counts(tokens: torch.Tensor, N: int) -> torch.Tensor:
@@ -35,11 +37,8 @@ def test_first_token_and_transitions_follow_pi_u_and_pi_b():
 def test_triggers_are_always_followed_by_their_output():
     task = make_task(K=5, T=64)
     batch = sample(task, 200, generator(1))
-    output = (
-        torch.full((200, task.N), -1)
-        .scatter_(1, batch.triggers, batch.outputs)
-        .gather(1, batch.inputs)
-    )
+    outputs = torch.full((200, task.N), -1).scatter_(1, batch.triggers, batch.outputs)
+    output = outputs.gather(1, batch.inputs)
     assert (batch.targets == output)[~batch.global_].all()
     assert (output[batch.global_] == -1).all()
 
@@ -63,7 +62,8 @@ def test_random_triggers_are_drawn_from_pi_u_without_replacement():
 @pytest.mark.parametrize("no_repeat", [False, True])
 def test_outputs_follow_their_law(outputs, no_repeat):
     task = make_task(N=10, K=1, T=2, triggers="fixed", outputs=outputs, no_repeat=no_repeat)
-    batch, trigger = sample(task, 10000, generator(3)), int(task.fixed_triggers[0])
+    batch = sample(task, 10000, generator(3))
+    trigger = int(task.fixed_triggers[0])
     law = torch.full((10,), 0.1).double() if outputs == "uniform" else task.bigram[trigger].clone()
     if no_repeat:
         law[trigger] = 0
@@ -79,28 +79,24 @@ def naive_masks(inputs: list[int], triggers: set[int]) -> tuple[list[bool], list
 def test_masks_equal_the_loop():
     batch = sample(make_task(K=5, T=96), 30, generator(4))
     for row in range(30):
-        in_context, global_ = naive_masks(
-            batch.inputs[row].tolist(), set(batch.triggers[row].tolist())
-        )
+        inputs = batch.inputs[row].tolist()
+        in_context, global_ = naive_masks(inputs, set(batch.triggers[row].tolist()))
         assert batch.in_context[row].tolist() == in_context
         assert batch.global_[row].tolist() == global_
 
 
 def test_masks_of_a_typed_sequence():
-    a, b, c = 0, 1, 2
+    a, b, c = range(3)
     in_context, global_ = masks(torch.tensor([[a, b, c, a, a, b]]), torch.tensor([[a, c]]), 3)
-    assert in_context.tolist() == [
-        [False, False, False, True, True, False]
-    ]  # from the second occurrence on
-    assert global_.tolist() == [
-        [False, True, False, False, False, True]
-    ]  # c's first occurrence is neither
+    # from the second occurrence on; c's first occurrence is neither
+    assert in_context.tolist() == [[False, False, False, True, True, False]]
+    assert global_.tolist() == [[False, True, False, False, False, True]]
 
 
 def test_same_seed_same_batch():
-    one, two = (sample(make_task(T=32), 8, generator(5)).tokens for _ in range(2))
-    assert one.equal(two)
-    assert one.shape == (8, 33)
+    first, second = (sample(make_task(T=32), 8, generator(5)).tokens for _ in range(2))
+    assert first.equal(second)
+    assert first.shape == (8, 33)
 
 
 def test_vocabulary_keeps_the_most_frequent_characters():

@@ -3,7 +3,7 @@ paper at its setting."""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -31,11 +31,12 @@ from icl_core.papers.birth.transformer.load_run import (
 from icl_core.papers.birth.transformer.measurements import example
 from icl_core.papers.birth.transformer.settings import Config
 from icl_core.papers.birth.transformer.train import compute
-from icl_core.runs import store
+from tests import cells
 from tests.recorder import Interrupted, Recorder
 
 CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}
 SMALL = Config(N=16, d=16, T=32, K=3, heads=2, batch=16, steps=20, seeds=2)
+shipped = partial(cells.shipped, "birth.transformer")
 
 
 @pytest.fixture
@@ -72,14 +73,6 @@ def test_what_heads_do_is_measured_in_training_as_from_the_weights(whole):
     assert np.abs(trained.attention[0] - trained.attention[1])[:2].max() > 1e-3
 
 
-def shipped(preset: str) -> Run:
-    header = store.default().preset("birth.transformer", preset)
-    assert header is not None
-    found = store.default().load(header)
-    assert found is not None
-    return found
-
-
 def test_a_killed_run_goes_on_to_the_same_result(whole):
     for stop in (7, 33, 50):  # in the first seed, in the second, in the single layer
         killed = Recorder(stop=stop)
@@ -99,33 +92,32 @@ def test_one_seed_more_changes_no_other(whole):
 
 @pytest.mark.parametrize("preset", ["heads", "fixed"])
 def test_what_is_stored_is_what_was_measured(preset):
-    found = shipped(preset)
-    batch, weights = held_out(task_of(found.config), WATCHED, "cpu"), final_weights(found)
-    achieved = evaluate(weights, batch, found.config.heads)
-    assert achieved["accuracy"] == pytest.approx(float(found["effect/mean"][0, 0]), abs=0.003)
-    assert achieved["accuracy"] == pytest.approx(float(found["curve/accuracy"][0, -1]), abs=0.005)
-    shown = example(task_of(found.config))
-    maps = torch.cat(forward(weights, shown.inputs[None], found.config.heads).attention, 1)[0]
-    np.testing.assert_allclose(example_maps(found, -1), maps.numpy(), atol=0.01)
-    assert found.names("sequence") == shown.characters
+    run = shipped(preset)
+    batch = held_out(task_of(run.config), WATCHED, "cpu")
+    weights = final_weights(run)
+    achieved = evaluate(weights, batch, run.config.heads)
+    assert achieved["accuracy"] == pytest.approx(float(run["effect/mean"][0, 0]), abs=0.003)
+    assert achieved["accuracy"] == pytest.approx(float(run["curve/accuracy"][0, -1]), abs=0.005)
+    sequence = example(task_of(run.config))
+    maps = torch.cat(forward(weights, sequence.inputs[None], run.config.heads).attention, 1)[0]
+    np.testing.assert_allclose(example_maps(run, -1), maps.numpy(), atol=0.01)
+    assert run.names("sequence") == sequence.characters
 
 
 def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
-    found = shipped("heads")
-    for row, name in enumerate(found.names("heads"), start=1):
+    run = shipped("heads")
+    for row, name in enumerate(run.names("heads"), start=1):
         for way in ("mean", "patch"):
-            left = measure_replaced(found, [name], way)
-            assert left["accuracy"] == pytest.approx(
-                float(found[f"effect/{way}"][row, 0]), abs=0.003
-            )
+            accuracy = measure_replaced(run, [name], way)["accuracy"]
+            assert accuracy == pytest.approx(float(run[f"effect/{way}"][row, 0]), abs=0.003)
     with pytest.raises(CannotDraw, match="must be some of"):
-        ablation.draw(found, EXPERIMENT.view(replaced="3.1"))
+        ablation.draw(run, EXPERIMENT.view(replaced="3.1"))
 
 
 def test_heads_of_the_shipped_runs_do_what_the_paper_says():
-    found = shipped("one head")
-    assert [head.role for head in last_heads(found)] == [PREVIOUS, INDUCTION] == roles(found)[0]
-    assert milestones(found).keys() == {"previous", "followers"}
+    run = shipped("one head")
+    assert [head.role for head in last_heads(run)] == [PREVIOUS, INDUCTION] == roles(run)[0]
+    assert milestones(run).keys() == {"previous", "followers"}
     four = last_heads(shipped("heads"))
     assert {head.name[0] for head in of_role(four, PREVIOUS)} == {"1"}
     assert len(of_role(last_heads(shipped("figure 11")), PREVIOUS)) == 1
@@ -133,15 +125,15 @@ def test_heads_of_the_shipped_runs_do_what_the_paper_says():
 
 
 def test_one_seed_decides_nothing():
-    found = shipped("one head")
-    assert found.config.seeds == 1
-    assert all("3 seeds decide" in metric.unfinished for metric in EXPERIMENT.metrics(found))
+    run = shipped("one head")
+    assert run.config.seeds == 1
+    assert all("3 seeds decide" in metric.unfinished for metric in EXPERIMENT.metrics(run))
     of_each_seed = {
         name: np.repeat(array, 3, 0)
-        for name, array in found.tensors.items()
+        for name, array in run.tensors.items()
         if name.startswith(("curve/", "batch/", "evaluated/")) and name != "curve/step"
     }
-    thrice = Run(replace(found.config, seeds=3), {**found.tensors, **of_each_seed})
+    thrice = Run(replace(run.config, seeds=3), {**run.tensors, **of_each_seed})
     # what a run keeps of its first seed alone decides nothing either
     assert {
         metric.claim.id: metric.unfinished
@@ -164,14 +156,13 @@ def test_an_accuracy_beyond_the_claimed_one_is_decided_while_the_loss_still_fall
 
 
 def test_what_is_copied_against_the_bigrams_is_counted_at_the_papers_setting():
-    found = shipped("random, paper size")
-    metrics = {metric.claim.id: metric for metric in EXPERIMENT.metrics(found)}
-    metric = metrics["full-copies-the-unlikely"]
+    run = shipped("random, paper size")
+    values = {metric.claim.id: metric.value for metric in EXPERIMENT.metrics(run)}
+    copied = values["full-copies-the-unlikely"]
     # of all outputs the model gets 94% right; copying is not what fails
-    assert metric.value == pytest.approx(float(found["evaluated/accuracy"][0]), abs=0.03)
-    assert "full-copies-the-unlikely" not in {
-        metric.claim.id for metric in EXPERIMENT.metrics(shipped("one head"))
-    }
+    assert copied == pytest.approx(float(run["evaluated/accuracy"][0]), abs=0.03)
+    measured = {metric.claim.id for metric in EXPERIMENT.metrics(shipped("one head"))}
+    assert "full-copies-the-unlikely" not in measured
 
 
 def test_claims_of_the_paper_speak_of_its_size():
@@ -196,22 +187,21 @@ def test_claims_of_the_paper_speak_of_its_size():
 def test_the_count_beyond_the_usual_is_that_of_a_loop():
     task = make_task(N=9, K=2, T=20)
     inputs = sample(task, 3, torch.Generator().manual_seed(0)).inputs
-    found = unusual(task, inputs)
+    excess = unusual(task, inputs)
     for t in (0, 7, 19):
         for token in range(9):
             count = inputs[1, : t + 1].tolist().count(token)
-            assert float(found[1, t, token]) == pytest.approx(
-                count - (t + 1) * float(task.unigram[token])
-            )
+            expected = count - (t + 1) * float(task.unigram[token])
+            assert float(excess[1, t, token]) == pytest.approx(expected)
 
 
 def test_of_an_own_sequence_the_page_says_what_the_model_says():
-    found, draws = shipped("one head"), {each.name: each.draw for each in EXPERIMENT.drawings}
-    told = draws["one"](found, EXPERIMENT.view(sequence="abcXabcXab")).note
-    tokens = torch.tensor([[found.names("characters").index(letter) for letter in "abcXabcXab"]])
-    chances = forward(final_weights(found), tokens, 1).logits[0, -1].softmax(-1)
-    likeliest = found.names("characters")[int(chances.argmax())]
-    assert told.startswith(
-        f"What comes next, says the whole model: “{likeliest}” ({float(chances.max()):.0%}), else"
-    )
-    assert not draws["one"](found, EXPERIMENT.view()).note
+    run = shipped("one head")
+    drawing = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "one")
+    characters = run.names("characters")
+    tokens = torch.tensor([[characters.index(letter) for letter in "abcXabcXab"]])
+    probabilities = forward(final_weights(run), tokens, 1).logits[0, -1].softmax(-1)
+    likeliest = f"“{characters[int(probabilities.argmax())]}” ({float(probabilities.max()):.0%})"
+    note = drawing.draw(run, EXPERIMENT.view(sequence="abcXabcXab")).note
+    assert note.startswith(f"What comes next, says the whole model: {likeliest}, else")
+    assert not drawing.draw(run, EXPERIMENT.view()).note

@@ -35,11 +35,11 @@ def test_only_the_places_that_are_read_count():
     reader = causal([[], [], [], [0.0, 0.0, 0.8], [0.0, 0.6], [0.7]])
     unread = causal([[] for _ in range(T)])
     maps = torch.stack([head, other, reader, unread])[None]
-    asked = torch.tensor([[False, False, False, True, True, True]])
-    outcome = one_back(maps, asked, heads=2)
+    queries = torch.tensor([[False, False, False, True, True, True]])
+    outcome = one_back(maps, queries, heads=2)
     # with a second head that looks at the query itself, the mean of both looks there most
     assert outcome.attention[:2] == pytest.approx([0.0, 1.0])
-    outcome = one_back(maps[:, [0, 2]], asked, heads=1)
+    outcome = one_back(maps[:, [0, 2]], queries, heads=1)
     # query 5 reads the first place, which has none before it
     assert outcome.attention[0] == pytest.approx((0.9 + 0.2) / 2)
     assert outcome.strongest[0] == pytest.approx(1 / 2)
@@ -50,10 +50,10 @@ def test_a_loop_over_queries_measures_the_same():
     generator = torch.Generator().manual_seed(3)
     scores = torch.randn(2, 6, 9, 9, generator=generator, dtype=torch.float64)
     maps = scores.masked_fill(torch.ones(9, 9).triu(1).bool(), -math.inf).softmax(-1)
-    asked = torch.rand(2, 9, generator=generator) < 0.6
-    outcome = one_back(maps, asked, heads=2)
+    queries = torch.rand(2, 9, generator=generator) < 0.6
+    outcome = one_back(maps, queries, heads=2)
     for head in range(4):
-        rows = places_read(maps, asked, head)
+        rows = places_read(maps, queries, head)
         on_previous_one = [float(row[place - 1]) for row, place in rows]
         assert outcome.attention[head] == pytest.approx(np.mean(on_previous_one))
         strongest = [int(row.argmax()) == place - 1 for row, place in rows]
@@ -61,10 +61,10 @@ def test_a_loop_over_queries_measures_the_same():
     assert np.isnan(outcome.attention[4:]).all()
 
 
-def places_read(maps: torch.Tensor, asked: torch.Tensor, head: int) -> list:
+def places_read(maps: torch.Tensor, queries: torch.Tensor, head: int) -> list:
     """Return the head's row at every place that the next layer reads, and the place."""
     rows = []
-    for sequence, query in asked.nonzero().tolist():
+    for sequence, query in queries.nonzero().tolist():
         start = 2 * (head // 2) + 2
         place = int(maps[sequence, start : start + 2, query].sum(0).argmax())
         if place:
@@ -74,12 +74,12 @@ def places_read(maps: torch.Tensor, asked: torch.Tensor, head: int) -> list:
 
 def test_the_constructed_head_looks_one_back_where_it_is_read():
     task = make_task(N=16, K=3, T=32)
-    drawn = simplified.initialise(
+    embedded = simplified.initialise(
         16, 64, 32, torch.Generator().manual_seed(0), embeddings="orthonormal"
     )
     batch = sample(task, 64, torch.Generator().manual_seed(1))
     with torch.no_grad():
-        outcome = forward(as_full(construct(drawn, task).to(torch.float64)), batch.inputs, 1)
+        outcome = forward(as_full(construct(embedded, task).to(torch.float64)), batch.inputs, 1)
     maps = torch.cat(outcome.attention, 1)
     measured = one_back(maps, batch.in_context, 1)
     assert measured.strongest[0] == 1

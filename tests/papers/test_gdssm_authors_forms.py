@@ -21,13 +21,10 @@ from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
+from tests.papers.test_gdssm_baselines import generator
 
 BASELINES = {model.id: model for model in MODELS.values() if model.baseline}
 RECURRENT = [id for id, model in BASELINES.items() if not model.attends]
-
-
-def generator(seed=0):
-    return torch.Generator().manual_seed(seed)
 
 
 def drawn(id, layers=None, **more):
@@ -36,8 +33,10 @@ def drawn(id, layers=None, **more):
     shape = Shape(4, 12, layers or model.layers, 11, True, **more)
     p = model.authors.parameters(shape, [generator(3)])
     noise = generator(8)
-    return {name: each[0].double() + 0.1 * torch.randn(each[0].shape, generator=noise)
-            for name, each in p.items()}  # fmt: skip
+    return {
+        name: tensor[0].double() + 0.1 * torch.randn(tensor[0].shape, generator=noise)
+        for name, tensor in p.items()
+    }
 
 
 def forms(id, p, heads=HEADS):
@@ -56,7 +55,7 @@ def test_with_a_bias_and_other_heads_both_forms_agree(id, heads):
     torch.testing.assert_close(parallel, recurrent, rtol=0, atol=1e-11)
     shifted = p | {"b_out": p["b_out"] + 1}
     torch.testing.assert_close(forms(id, shifted, heads)[0], parallel + 1, rtol=0, atol=1e-11)
-    without = {name: each for name, each in p.items() if name != "b_in"}
+    without = {name: tensor for name, tensor in p.items() if name != "b_in"}
     assert (forms(id, without, heads)[0] - parallel).abs().max() > 1e-3
 
 
@@ -72,15 +71,15 @@ def test_several_layers_run_token_by_token_as_in_parallel(id):
 @pytest.mark.parametrize("id", RECURRENT)
 def test_more_layers_change_no_weight_of_the_first(id):
     module = BASELINES[id].authors
-    one, two = (
+    shallow, deep = (
         module.parameters(Shape(4, 12, layers, 11, True), [generator(3)]) for layers in (1, 2)
     )
-    assert all(torch.equal(one[name], two[name]) for name in one)
-    further = {name: each for name, each in two.items() if name not in one}
-    assert len(further) == len(one) - 2  # without W_in and W_out
-    assert all(name.startswith("further.") and each.shape[1] == 1 for name, each in further.items())
+    assert all(torch.equal(shallow[name], deep[name]) for name in shallow)
+    further = deep.keys() - shallow.keys()
+    assert len(further) == len(shallow) - 2  # without W_in and W_out
+    assert all(name.startswith("further.") and deep[name].shape[1] == 1 for name in further)
     biased = module.parameters(Shape(4, 12, 1, 11, True, bias=True), [generator(3)])
-    assert all(torch.equal(one[name], biased[name]) for name in one)
+    assert all(torch.equal(shallow[name], biased[name]) for name in shallow)
     bound = float(biased["b_in"].abs().max())
     assert 0 < bound <= 4**-0.5 and not biased["b_out"].any()
 
@@ -101,17 +100,20 @@ def test_s5s_norm_over_tasks_and_tokens_is_that_of_its_code():
 
 def test_only_s5_has_another_norm_in_its_code():
     config = Config(f=2, N=2)
-    for one, other in zip(learners(config), learners(replace(config, norm="code")), strict=True):
-        same = one.initial([0]).keys() == other.initial([0]).keys()
-        assert same == (one.model.id != "s5")
+    pairs = zip(learners(config), learners(replace(config, norm="code")), strict=True)
+    for ours, code in pairs:
+        same = ours.initial([0]).keys() == code.initial([0]).keys()
+        assert same == (ours.model.id != "s5")
 
 
 def test_a_third_of_the_rate_is_for_all_layers_of_a_state_space():
-    each = next(e for e in learners(Config(f=2, N=2, layers=2)) if e.model.id == "mamba")
-    slow = {name for name in each.initial([0]) if name in each.slow}
+    learner = next(
+        learner for learner in learners(Config(f=2, N=2, layers=2)) if learner.model.id == "mamba"
+    )
+    slow = {name for name in learner.initial([0]) if name in learner.slow}
     state_space = {"log_A", "D", "b_Δ"}
     assert slow == state_space | {f"further.{name}" for name in state_space}
-    assert each.layers == 2
+    assert learner.layers == 2
 
 
 def test_new_knobs_leave_the_keys_of_old_settings():
@@ -142,7 +144,8 @@ def test_a_head_needs_a_hidden_number_of_its_own():
     [(1, [1]), (2, [2]), (3, [2, 3]), (4, [2, 4]), (5, [2, 4, 5]), (10, [2, 4, 6, 8, 10])],
 )
 def test_a_curriculum_has_equal_stages_in_the_first_quarter(f, stages):
-    config, steps = Config(f=f, curriculum=True), 960
+    config = Config(f=f, curriculum=True)
+    steps = 960
     active = [config.active(step, steps) for step in range(steps)]
     assert list(dict.fromkeys(active)) == stages
     early = [active.count(stage) for stage in stages[:-1]]
@@ -152,8 +155,8 @@ def test_a_curriculum_has_equal_stages_in_the_first_quarter(f, stages):
 
 def test_in_a_stage_the_other_features_are_zero():
     config = Config(f=5, N=3)
-    few, all_of_them = (train.tasks(config, 4, generator(), active) for active in (2, None))
-    assert not few.x[:, 2:].any() and torch.equal(few.x[:, :2], all_of_them.x[:, :2])
+    few, whole = (train.tasks(config, 4, generator(), active) for active in (2, None))
+    assert not few.x[:, 2:].any() and torch.equal(few.x[:, :2], whole.x[:, :2])
     assert few.y.abs().min() > 0  # W has all its rows
 
 
@@ -162,17 +165,17 @@ def test_in_a_stage_the_other_features_are_zero():
 def test_a_loss_at_every_x_is_that_of_all_beginnings_of_a_prompt(model, form):
     config = Config(model=model, f=2, N=3, form=form, parameters=1000)
     batch = train.tasks(config, 5, generator())
-    for each in learners(config):
-        weights = each.initial([0, 1])
-        every = each.predict_all(weights, batch)
-        assert every.shape == (2, 3, *batch.y.shape[1:]), each.model.id
+    for learner in learners(config):
+        weights = learner.initial([0, 1])
+        predictions = learner.predict_all(weights, batch)
+        assert predictions.shape == (2, 3, *batch.y.shape[1:]), learner.model.id
         for pairs in (1, 2, 3):
             beginning = Tasks(batch.x[: pairs + 1], batch.y[: pairs + 1])
-            alone = each.predict(weights, beginning)
-            torch.testing.assert_close(every[:, pairs - 1], alone, rtol=1e-4, atol=1e-6)
-        _, measured = train.gradient(each, weights, batch, dense=True)
-        expected = torch.stack([loss(every[:, t], batch.y[t + 1]) for t in range(3)]).mean(0)
-        assert np.allclose(measured["loss"], expected, rtol=1e-5), each.model.id
+            alone = learner.predict(weights, beginning)
+            torch.testing.assert_close(predictions[:, pairs - 1], alone, rtol=1e-4, atol=1e-6)
+        _, measured = train.gradient(learner, weights, batch, dense=True)
+        expected = torch.stack([loss(predictions[:, t], batch.y[t + 1]) for t in range(3)]).mean(0)
+        assert np.allclose(measured["loss"], expected, rtol=1e-5), learner.model.id
 
 
 # What each can see
@@ -180,21 +183,21 @@ def test_a_loss_at_every_x_is_that_of_all_beginnings_of_a_prompt(model, form):
 
 def test_without_a_bias_a_norm_hides_the_size_of_y_and_with_it_nothing_does():
     config = Config()
-    without, having = (answer_changes(config, bias) for bias in (False, True))
+    without, biased = (answer_changes(config, bias) for bias in (False, True))
     blind = {id for id, change in without.items() if change < BLIND}
     assert blind == {"s5", "mamba", "gated-delta"}
     assert min(change for id, change in without.items() if id not in blind) > 0.05
-    assert min(having.values()) > 0.01
+    assert min(biased.values()) > 0.01
     bare = answer_changes(replace(config, norm="none"), False)
     assert min(bare.values()) > 0.05
 
 
 def test_the_panel_names_the_blind():
-    ids = [each.model.id for each in learners(Config())]
+    ids = [learner.model.id for learner in learners(Config())]
     tensors = {"names/models": names(ids), "names/baselines": names(ids[2:])}
     tensors |= {f"size/{name}": np.ones(len(ids)) for name in ("layers", "parameters", "width")}
     run = Run(Config(), tensors | {"evaluated/loss": np.ones((1, len(ids)))})
-    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "seen")
+    drawing = next(learner for learner in comparison.EXPERIMENT.drawings if learner.name == "seen")
     panel = drawing.draw(run, None)
     assert panel.title == "Without a bias 3 of 8 models cannot see how large y is"
     assert "S5, Mamba and gated delta network lie at the left" in panel.caption
@@ -216,16 +219,14 @@ def test_no_term_of_one_layer_of_linear_attention_is_correlated_with_the_label()
 def test_a_trained_term_by_term_sum_is_what_plain_linear_attention_gives():
     """The terms that are enumerated span the model's answer: by least squares on many tasks."""
     config = Config(f=2, N=1, form="plain", parameters=1000)
-    each = next(e for e in learners(config) if e.model.id == "linear-1")
+    learner = next(learner for learner in learners(config) if learner.model.id == "linear-1")
     batch = train.tasks(config, 400, generator())
-    answer = each.predict(each.initial([0]), batch)[0].T.double()  # (tasks, f)
-    x, y, query = (part.T.double() for part in (batch.x[0], batch.y[0], batch.x[1]))
+    answer = learner.predict(learner.initial([0]), batch)[0].T.double()  # (tasks, f)
     ones = torch.ones(400, 1, dtype=torch.float64)
-    terms = [
-        torch.einsum("si,sj,sk->sijk", *(torch.cat([part, ones], 1) for part in (t, t, query)))
-        for t in (x, y, query)
-    ]
-    spanned = torch.cat([each.flatten(1) for each in terms], 1)
+    tokens = (batch.x[0], batch.y[0], batch.x[1])
+    x, y, query = (torch.cat([token.T.double(), ones], 1) for token in tokens)
+    terms = [torch.einsum("si,sj,sk->sijk", t, t, query).flatten(1) for t in (x, y, query)]
+    spanned = torch.cat(terms, 1)
     fitted = spanned @ torch.linalg.lstsq(spanned, answer, driver="gelsd").solution
     assert float((fitted - answer).norm() / answer.norm()) < 1e-5
 

@@ -27,7 +27,7 @@ def test_the_terms_make_the_number_that_the_map_shows(preset):
     run = shipped(LAYER, preset)
     names = {"weights"} if run.config.f == 1 else {"state", "exact", "difference", "weights"}
     drawings = explained(LAYER, run)
-    assert {each.name for each in drawings} == names
+    assert {drawing.name for drawing in drawings} == names
     for drawing in drawings:
         for view in views(LAYER, run, token=4):
             check(drawing, run, view)
@@ -38,6 +38,6 @@ def test_what_the_examples_add_is_the_state_and_the_sum(which):
     run = shipped(LAYER, "two layers")
     view = views(LAYER, run, state=which, token=7)[-1]
     ours, exact = contributed(run, view, 7)
-    found = held(run, view)
-    np.testing.assert_allclose(found.factor * ours.sum(0), found.state[6], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(exact.sum(0), found.exact[6], rtol=1e-4, atol=1e-5)
+    state = held(run, view)
+    np.testing.assert_allclose(state.factor * ours.sum(0), state.state[6], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(exact.sum(0), state.exact[6], rtol=1e-4, atol=1e-5)

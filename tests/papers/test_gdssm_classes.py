@@ -34,7 +34,7 @@ def tasks_of(count: int):
 
 
 @cache
-def made() -> Run:
+def tiny_run() -> Run:
     return Run(CONFIG, train.compute(CONFIG, Recorder()))
 
 
@@ -48,21 +48,20 @@ def test_labels_are_one_hot_and_every_class_is_as_likely():
 def test_the_construction_is_a_step_on_the_cross_entropy():
     """By automatic differentiation at W = 0, up to one number in all outputs: equal
     probabilities, equal loss."""
-    tasks, rate = tasks_of(20), 1.7
+    tasks = tasks_of(20)
+    rate = 1.7
     W = torch.zeros(3, 4, 20, requires_grad=True)
     logits = torch.einsum("kft,nft->nkt", W, tasks.x[:-1])
     loss = -(logits.log_softmax(1) * tasks.y[:-1]).sum() / 5
     (gradient,) = torch.autograd.grad(loss, W)
     stepped = torch.einsum("kft,ft->kt", -rate * gradient, tasks.x[-1])
     torch.testing.assert_close(rate * train.step_logits(tasks, centred=True), stepped)
-    built = train.construct(CONFIG, tasks)
-    built = built.with_(beta=torch.full((1,), rate / 5))
+    built = train.construct(CONFIG, tasks).with_(beta=torch.full((1,), rate / 5))
     ours = models.predict(built, tasks)[0]
     torch.testing.assert_close(ours.softmax(0), stepped.softmax(0))
     label = tasks.y[-1]
-    torch.testing.assert_close(
-        train.cross_entropy(ours, label), train.cross_entropy(stepped, label)
-    )
+    loss = train.cross_entropy(stepped, label)
+    torch.testing.assert_close(train.cross_entropy(ours, label), loss)
     assert not torch.allclose(ours, stepped, atol=1e-3)  # the outputs themselves differ
 
 
@@ -87,7 +86,7 @@ def test_more_classes_than_entries_are_refused():
 
 
 def test_a_run_is_drawn_measured_and_told():
-    run = made()
+    run = tiny_run()
     for view in (View(), View(prompt=99)):
         without_nan(classes.EXPERIMENT, run, view)
         assert classes.EXPERIMENT.headline(run, view).endswith(".")

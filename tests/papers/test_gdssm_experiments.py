@@ -68,32 +68,31 @@ ODD = View(
 def few():
     """Few tasks to judge on: it is the experiment that is tested."""
     with pytest.MonkeyPatch.context() as patch:
-        for place, name in (
+        for module, name in (
             (train, "TEST_SET"),
             (train, "WATCHED"),
             (layer_run, "SWEPT"),
             (grafted, "TASKS"),
         ):
-            patch.setattr(place, name, (2**9, 2**20))
+            patch.setattr(module, name, (2**9, 2**20))
         yield
 
 
 @cache
-def made(kind: str) -> Run:
+def tiny_run(kind: str) -> Run:
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **KINDS[kind]})
     return Run(config, layer.compute(config, Recorder()))
 
 
 @cache
-def sized(**changes) -> Run:
-    config = sizes.Config(
-        **{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
-    )
+def sizes_run(**changes) -> Run:
+    settings = {"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
+    config = sizes.Config(**settings)
     return Run(config, sizes.compute(config, Recorder()))
 
 
 @cache
-def corrected(**changes) -> Run:
+def corrections_run(**changes) -> Run:
     config = corrections.Config(tasks=1024, **changes)
     return Run(config, corrections.compute(config, Recorder()))
 
@@ -115,22 +114,22 @@ def draw_all(experiment, run, view):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_drawing_of_every_model(kind):
-    draw_all(layer.EXPERIMENT, made(kind), View())
+    draw_all(layer.EXPERIMENT, tiny_run(kind), View())
 
 
 @pytest.mark.parametrize(
     "kind", ["N-D", "1-D", "two layers", "three layers", "one pair, two layers"]
 )
 def test_every_drawing_of_an_odd_view(kind):
-    draw_all(layer.EXPERIMENT, made(kind), ODD)
+    draw_all(layer.EXPERIMENT, tiny_run(kind), ODD)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
-    run = made(kind)
-    found = layer.EXPERIMENT.metrics(run)
-    assert found and layer.EXPERIMENT.headline(run, View()).endswith(".")
-    for metric in found:
+    run = tiny_run(kind)
+    metrics = layer.EXPERIMENT.metrics(run)
+    assert metrics and layer.EXPERIMENT.headline(run, View()).endswith(".")
+    for metric in metrics:
         assert metric.value is not None
         # a model that is hardly trained may be better than zero at no scale or at every one
         assert np.isfinite(metric.value) or metric.claim.id in (
@@ -143,12 +142,14 @@ def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
 
 
 @pytest.mark.parametrize(
-    "experiment, run", [(layer, lambda: made("N-D")), (sizes, sized)], ids=["layer", "sizes"]
+    "experiment, run",
+    [(layer, lambda: tiny_run("N-D")), (sizes, sizes_run)],
+    ids=["layer", "sizes"],
 )
 def test_a_run_that_is_still_going_is_drawn(experiment, run):
     """With curves that end in NaN, with one point, and with none."""
-    whole_run = run()
-    curves = {name: array for name, array in whole_run.tensors.items() if name.startswith("curve/")}
+    whole = run()
+    curves = {name: array for name, array in whole.tensors.items() if name.startswith("curve/")}
     tails = {
         n: np.where(np.arange(a.shape[-1]) > 2, np.nan, a) if n != "curve/step" else a
         for n, a in curves.items()
@@ -157,7 +158,7 @@ def test_a_run_that_is_still_going_is_drawn(experiment, run):
     for tensors in (curves, tails, first, {}):
         for drawing in experiment.EXPERIMENT.drawings:
             if drawing.live:
-                partial = Run(whole_run.config, tensors, finished=False)
+                partial = Run(whole.config, tensors, finished=False)
                 panel = drawing.draw(partial, experiment.EXPERIMENT.view())
                 assert panel.title and panel.figure is not None
                 checked(panel.figure)
@@ -204,7 +205,7 @@ def test_one_pair_or_one_feature_draws_without_a_hole(kind):
 )
 def test_a_negative_decay_draws_without_a_hole(kind):
     """As a training may find it, for nothing keeps a decay above zero."""
-    run = made(kind)
+    run = tiny_run(kind)
     trained = [name for name in run.tensors if name.startswith(("snapshot/", "final/"))]
     decays = {name: -np.abs(run[name]) for name in trained if name.endswith(("/a", "/a_tilde"))}
     assert decays
@@ -219,11 +220,11 @@ def test_a_negative_decay_draws_without_a_hole(kind):
 )
 def test_sizes_of_one_draw_without_a_hole(changes):
     for relative in (False, True):
-        without_nan(sizes.EXPERIMENT, sized(**changes), sizes.View(relative=relative))
+        without_nan(sizes.EXPERIMENT, sizes_run(**changes), sizes.View(relative=relative))
 
 
 def test_a_run_holds_what_its_docstring_says():
-    run = made("two layers")
+    run = tiny_run("two layers")
     assert run["sweep/trained"].shape == (2, len(layer_run.ALPHAS))
     assert run["sweep/constructed"].shape == run["sweep/closed"].shape == (len(layer_run.ALPHAS),)
     assert run["watched/constructed"].shape == (1,)
@@ -232,43 +233,38 @@ def test_a_run_holds_what_its_docstring_says():
 
 
 def test_the_scale_sweep_at_one_is_the_loss():
-    run = made("N-D")
+    run = tiny_run("N-D")
     tasks = train.held_out(run.config, layer_run.SWEPT)
     at_one = run["sweep/trained"][:, list(layer_run.ALPHAS).index(1.0)]
     np.testing.assert_allclose(at_one, models.losses(trained_at(run, -1), tasks), rtol=1e-5)
-    assert crossing(
-        layer_run.ALPHAS, layer_run.ALPHAS**4, 2 * layer_run.ALPHAS**2
-    ) == pytest.approx(2**0.5, abs=0.01)
-    assert np.isnan(crossing(layer_run.ALPHAS, 0 * layer_run.ALPHAS, layer_run.ALPHAS))
-    assert crossing(layer_run.ALPHAS, 2 * layer_run.ALPHAS, layer_run.ALPHAS) == layer_run.ALPHAS[0]
+    alphas = layer_run.ALPHAS
+    assert crossing(alphas, alphas**4, 2 * alphas**2) == pytest.approx(2**0.5, abs=0.01)
+    assert np.isnan(crossing(alphas, 0 * alphas, alphas))
+    assert crossing(alphas, 2 * alphas, alphas) == alphas[0]
 
 
 # Surgery
 
 
-def all_parts(config, how):
-    return View(**dict.fromkeys(grafted.fields_of(config).values(), how))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_every_part_constructed_it_is_the_construction(kind):
-    run = made(kind)
-    trained, constructed = trained_at(run, -1, 0), constructed_of(run)
-    operated, said = grafted.graft(
-        trained,
-        trained_at(run, 0, 0),
-        constructed,
-        all_parts(run.config, "constructed"),
-        run.config,
+    run = tiny_run(kind)
+    trained = trained_at(run, -1, 0)
+    constructed = constructed_of(run)
+    view = View(**dict.fromkeys(grafted.fields_of(run.config).values(), "constructed"))
+    grafted_model, replaced = grafted.graft(
+        trained, trained_at(run, 0, 0), constructed, view, run.config
     )
     tasks = example(run.config, 3, 64)
-    torch.testing.assert_close(models.predict(operated, tasks), models.predict(constructed, tasks))
-    assert set(said) == set(trained.tensors())
+    torch.testing.assert_close(
+        models.predict(grafted_model, tasks), models.predict(constructed, tasks)
+    )
+    assert set(replaced) == set(trained.tensors())
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "1-D" not in kind])
 def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
-    run = made(kind)
+    run = tiny_run(kind)
     trained = trained_at(run, -1).to(torch.float64)
     turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
@@ -277,14 +273,13 @@ def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
 
 
 def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
-    run = made("1-D")
+    run = tiny_run("1-D")
     trained = trained_at(run, -1).to(torch.float64)
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
     turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
-    torch.testing.assert_close(
-        models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9
-    )
+    before, after = models.predict(trained, tasks), models.predict(turned, tasks)
+    torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
 
 
 SHARED = [{"seeds": 2}, {"seeds": 2, "penalty": 0.1}]
@@ -299,23 +294,20 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
     trained = trained.with_(**grafted._times(grafted.units(trained, config.N), trained)).with_(b=b)
     shared = symmetries.shared_as(built, trained, config.N)
-    torch.testing.assert_close(
-        models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12
-    )
-    A, first = (
-        symmetries.two_layers(trained, config.N)["A"],
-        shared.b[:, 0] / symmetries.two_layers(shared, config.N)["A"],
-    )
-    keep = [1 - config.N * config.penalty * each.b[:, 1] for each in (trained, shared)]
+    expected, computed = (models.predict(model, tasks) for model in (built, shared))
+    torch.testing.assert_close(computed, expected, rtol=1e-10, atol=1e-12)
+    A = symmetries.two_layers(trained, config.N)["A"]
+    first = shared.b[:, 0] / symmetries.two_layers(shared, config.N)["A"]
+    keep = [1 - config.N * config.penalty * model.b[:, 1] for model in (trained, shared)]
     decay = symmetries.mean_decay(trained.a[:, 0], config.N).flatten()
     torch.testing.assert_close(keep[1] * first, keep[0] * b[:, 0] * decay / A)
 
 
 def test_nothing_replaced_is_nothing_changed():
-    run = made("N-D")
+    run = tiny_run("N-D")
     trained = trained_at(run, -1, 0)
-    operated, said = grafted.graft(trained, trained, constructed_of(run), View(), run.config)
-    assert operated is trained and not said
+    operated, replaced = grafted.graft(trained, trained, constructed_of(run), View(), run.config)
+    assert operated is trained and not replaced
 
 
 # The trained layer itself
@@ -332,19 +324,15 @@ def test_the_scalar_layer_bears_out_every_claim():
 
 
 def test_two_steps_are_drawn_at_the_constructions_coefficients():
-    run = made("two layers")
-    last = {
-        name: np.repeat(run[f"constructed/{name}"], 2, 0)[None]
+    run = tiny_run("two layers")
+    snapshot = {
+        f"snapshot/{name}": np.repeat(run[f"constructed/{name}"], 2, 0)[None]
         for name in trained_at(run, 0).tensors()
     }
-    as_built = Run(
-        run.config,
-        {**run.tensors, **{f"snapshot/{n}": a for n, a in last.items()}, "snapshot/step": [0]},
-    )
+    built = Run(run.config, {**run.tensors, **snapshot, "snapshot/step": [0]})
     rates = run["constructed/b"][0]
-    np.testing.assert_allclose(
-        symmetries.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5
-    )
+    expected = [rates.sum(), rates.prod()]
+    np.testing.assert_allclose(symmetries.coefficients(built, 0)[0], expected, rtol=1e-5)
 
 
 # Sizes and corrections
@@ -354,7 +342,7 @@ def test_two_steps_are_drawn_at_the_constructions_coefficients():
     "changes", [{}, {"model": "1-D", "seeds": 2}, {"pairs": "1", "features": "1"}]
 )
 def test_sizes(changes):
-    run = sized(**changes)
+    run = sizes_run(**changes)
     assert run["evaluated/ratio"].shape == (run.config.seeds, len(sizes_of(run.config)))
     assert all(np.isfinite(metric.value) for metric in sizes.EXPERIMENT.metrics(run))
     assert sizes.EXPERIMENT.headline(run, sizes.View()).endswith(".")
@@ -365,14 +353,14 @@ def test_sizes(changes):
 def test_a_size_is_trained_once_and_as_by_itself():
     config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
     assert sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
-    found = sizes.compute(config, Recorder())
+    tensors = sizes.compute(config, Recorder())
     alone = train.run(layer_of(config, 3, 10), Recorder())
-    np.testing.assert_array_equal(found["evaluated/ratio"][:, 2], alone["evaluated/ratio"])
+    np.testing.assert_array_equal(tensors["evaluated/ratio"][:, 2], alone["evaluated/ratio"])
 
 
 @pytest.mark.parametrize("changes", [{}, {"f": 2, "N": 2, "r": 0.5}, {"f": 20, "N": 40}])
 def test_corrections(changes):
-    run = corrected(**changes)
+    run = corrections_run(**changes)
     assert corrections.EXPERIMENT.headline(run, corrections.View()).endswith(".")
     assert all(np.isfinite(metric.value) for metric in corrections.EXPERIMENT.metrics(run))
     for times in (-1.0, 0.0, 1.0, 3.0):
@@ -381,19 +369,15 @@ def test_corrections(changes):
 
 def test_corrections_at_the_papers_size_are_all_borne_out():
     config = corrections.Config()
-    for metric in corrections.EXPERIMENT.metrics(
-        Run(config, corrections.compute(config, Recorder()))
-    ):
+    run = Run(config, corrections.compute(config, Recorder()))
+    for metric in corrections.EXPERIMENT.metrics(run):
         assert metric.verdict(config) in ("holds", "found here"), metric
 
 
 def test_numbers_of_the_papers_size_are_claimed_there_only():
-    small = corrected(f=2, N=2)
-    verdicts = {
-        metric.claim.id: metric.verdict(small.config)
-        for metric in corrections.EXPERIMENT.metrics(small)
-    }
-    elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
+    small = corrections_run(f=2, N=2)
+    metrics = corrections.EXPERIMENT.metrics(small)
+    elsewhere = {m.claim.id for m in metrics if m.verdict(small.config) == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}
 
 
@@ -401,35 +385,28 @@ def test_every_formula_of_two_steps_has_its_own_best_rate():
     """What is printed is held at its best against two steps of gradient descent: it gains what one
     step does."""
     tasks = sample(4, 6, 4096, torch.Generator().manual_seed(1))
-    label, best = tasks.y[-1], best_mixed_rate(tasks)
+    best = best_mixed_rate(tasks)
 
-    def lost(rate):
-        return float(
-            (gradient_descent.predict(mixed_second(tasks, float(rate)), tasks) - label)
-            .square()
-            .mean()
-        )
+    def loss(rate):
+        prediction = gradient_descent.predict(mixed_second(tasks, float(rate)), tasks)
+        return float((prediction - tasks.y[-1]).square().mean())
 
-    assert (
-        lost(best) < min(lost(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3)) < lost(0.0)
-    )
-    assert lost(best) <= min(lost(rate) for rate in np.linspace(-4, 4, 81))
+    others = min(loss(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3))
+    assert loss(best) < others < loss(0.0)
+    assert loss(best) <= min(loss(rate) for rate in np.linspace(-4, 4, 81))
     G = torch.einsum("nit,njt->ijt", tasks.y[:-1], tasks.x[:-1])
     Su = (tasks.x[:-1] * (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)).sum(0)  # (f, tasks)
     h = best / 6
-    expected = 2 * h * torch.einsum("ijt,jt->it", G, tasks.x[-1]) - h**2 * torch.einsum(
-        "jit,jt->it", G, Su
-    )
+    first = torch.einsum("ijt,jt->it", G, tasks.x[-1])
+    expected = 2 * h * first - h**2 * torch.einsum("jit,jt->it", G, Su)
     torch.testing.assert_close(gradient_descent.predict(mixed_second(tasks, best), tasks), expected)
-    run = corrected()
-    assert (
-        run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03)
-        and run["gain/right"] > run["gain/mixed"] + 0.1
-    )
+    run = corrections_run()
+    assert run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03)
+    assert run["gain/right"] > run["gain/mixed"] + 0.1
 
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():
-    run = corrected()
+    run = corrections_run()
     best = best_gain(run, "right")
     assert best >= gain(run, "right", 1.0) > gain(run, "right", 1.5)
     assert run["error/right"] < 1e-5

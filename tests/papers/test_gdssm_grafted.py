@@ -2,6 +2,7 @@
 replaced model."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,32 +15,31 @@ from icl_core.papers.gdssm.layer import grafted
 from icl_core.papers.gdssm.layer.symmetries import product
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.load_run import trained_at
-from icl_core.runs import store
+from tests import cells
 
 EXPERIMENT = registry.experiment("gdssm.layer")
 DRAWINGS = {drawing.name: drawing for drawing in EXPERIMENT.drawings}
-
-
-def shipped(name):
-    run = store.default().load(store.default().preset("gdssm.layer", name))
-    assert run is not None
-    return run
+shipped = partial(cells.shipped, "gdssm.layer")
 
 
 def test_without_decay_the_state_holds_the_last_pair_alone_and_the_headline_says_the_loss():
-    run, view = shipped("layer"), EXPERIMENT.view()
-    asked = replace(view, one_a="zero")
-    trained, cut = (DRAWINGS["state"].draw(run, each).figure.data[0]["z"] for each in (view, asked))
-    values = [np.linalg.svd(each, compute_uv=False) for each in (trained, cut)]
-    first = [float(each[0] ** 2 / (each**2).sum()) for each in values]
-    assert first[0] < 0.9 < 0.99 < first[1]  # one product y xᵀ has one singular value
-    before, after = grafted.after(run, asked)
-    assert (grafted.loss(run, view), grafted.loss(run, asked)) == pytest.approx((before, after))
-    said = EXPERIMENT.headline(run, asked)
-    assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in said
-    early = EXPERIMENT.headline(run, replace(asked, snapshot=3))
+    run = shipped("layer")
+    first_shares = []
+    losses = []
+    for view in (EXPERIMENT.view(), EXPERIMENT.view(one_a="zero")):
+        state = DRAWINGS["state"].draw(run, view).figure.data[0]["z"]
+        values = np.linalg.svd(state, compute_uv=False)
+        first_shares.append(float(values[0] ** 2 / (values**2).sum()))
+        losses.append(grafted.loss(run, view))
+    # one product y xᵀ has one singular value
+    assert first_shares[0] < 0.9 < 0.99 < first_shares[1]
+    before, after = grafted.after(run, view)
+    assert losses == pytest.approx([before, after])
+    headline = EXPERIMENT.headline(run, view)
+    assert f"with A replaced by zero: the loss is {after:.3f} (trained: {before:.3f})." in headline
+    early = EXPERIMENT.headline(run, replace(view, snapshot=3))
     assert early.endswith("with A replaced by zero.")
-    (part,) = EXPERIMENT.replaced.parts(run.config, asked)
+    (part,) = EXPERIMENT.replaced.parts(run.config, view)
     assert (part.part, part.by, part.panel) == ("A", "zero", "weights")
 
 
@@ -49,13 +49,13 @@ def test_the_weights_on_stage_are_those_that_were_put_in(preset, field):
     part = field.split("_", 1)[1]
     rows = {"Q": slice(0, 3), "Psi": slice(0, 10)}[part]
     for how in ("zero", "constructed"):
-        asked = EXPERIMENT.view(**{field: how})
+        view = EXPERIMENT.view(**{field: how})
         learned, constructed = (
-            DRAWINGS["weights"].explanations(run, asked)[index].matrix[rows] for index in (0, 1)
+            DRAWINGS["weights"].explanations(run, view)[index].matrix[rows] for index in (0, 1)
         )
         assert constructed.any()
         np.testing.assert_allclose(learned, 0 if how == "zero" else constructed, atol=1e-6)
-        assert "replaced by" in DRAWINGS["weights"].draw(run, asked).title
+        assert "replaced by" in DRAWINGS["weights"].draw(run, view).title
 
 
 @pytest.mark.parametrize("preset", ["layer", "1-D", "two layers", "one feature"])
@@ -64,10 +64,10 @@ def test_the_clock_moves_every_replaced_model(preset):
     for field in grafted.fields_of(run.config).values():
         if field.endswith("skip"):
             continue
-        asked = EXPERIMENT.view(**{field: "zero"})
+        view = EXPERIMENT.view(**{field: "zero"})
         for drawing in EXPERIMENT.drawings:
             if drawing.place == STAGE and drawing.applies(run.config) and field in drawing.knobs:
-                panels = [drawing.draw(run, replace(asked, snapshot=index)) for index in (0, 23)]
+                panels = [drawing.draw(run, replace(view, snapshot=index)) for index in (0, 23)]
                 assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == 2
 
 
