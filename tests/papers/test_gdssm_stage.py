@@ -45,7 +45,7 @@ def staged(id: str, run: Run) -> list[Drawing]:
 
 
 def seats_of(drawings: list[Drawing]) -> int:
-    return sum(2 if drawing.wide else 1 for drawing in drawings)
+    return sum(1 + drawing.wide for drawing in drawings)
 
 
 def still(panel: Panel) -> dict[str, dict[str, Any]]:
