@@ -108,11 +108,11 @@ def test_claims_speak_of_the_models_that_were_trained(whole):
     without = replace(SMALL, models="s5")
     assert chosen(without) == ("s5",) and chosen(replace(SMALL, models="all")) == BASELINES
     losses = whole["evaluated/loss"][:, :2]  # the GD-SSM and S5
-    two = {"names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": losses}
-    left = Run(without, whole | two)
-    assert learns.claims.measure(left) == []
-    np.testing.assert_array_equal(ratios(left, "s5"), ratios(Run(SMALL, whole), "s5"))
-    np.testing.assert_array_equal(curve(left, "s5", 0), whole["curve/s5 4"])
+    tensors = {"names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": losses}
+    run = Run(without, whole | tensors)
+    assert learns.claims.measure(run) == []
+    np.testing.assert_array_equal(ratios(run, "s5"), ratios(Run(SMALL, whole), "s5"))
+    np.testing.assert_array_equal(curve(run, "s5", 0), whole["curve/s5 4"])
 
 
 def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():

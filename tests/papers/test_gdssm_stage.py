@@ -72,19 +72,19 @@ def test_a_stage_has_seats_without_a_hole_and_at_most_eight_drawers(id, preset):
 def test_only_what_is_drawn_moves_with_the_clock_under_titles_that_fit_their_seats(id, preset):
     run = shipped(id, preset)
     drawings = staged(id, run)
-    few = seats_of(drawings) in (2, 4)  # wider seats
+    wide_seats = seats_of(drawings) in (2, 4)
     for drawing in drawings:
-        at = views(id, run)
+        moments = views(id, run)
         if not drawing.moving:  # then the ends and one between show it
-            at = [at[0], at[len(at) // 2], at[-1]]
-        panels = [drawing.draw(run, view) for view in at]
+            moments = [moments[0], moments[len(moments) // 2], moments[-1]]
+        panels = [drawing.draw(run, view) for view in moments]
         # refuses traces that change
         frames = clock_frames([panel.figure.to_dict() for panel in panels if panel.figure])
         assert len(frames) == len(panels)
         assert all(still(panel) == still(panels[0]) for panel in panels), drawing.name
         moves = any(frame["traces"] or frame["layout"] for frame in frames)
         assert drawing.moving or not moves, drawing.name
-        room = 80 if drawing.wide else 56 if few else 50
+        room = 80 if drawing.wide else 56 if wide_seats else 50
         assert max(len(panel.title) for panel in panels) <= room, drawing.name
 
 

@@ -126,8 +126,8 @@ def test_a_program_that_is_killed_goes_on_to_the_same_digits():
     whole = experiment.run(config, Watched())
     assert same(experiment.run(config, Watched(saved=killed.saved)), whole)
     # goes on in pieces: a training in a checkpoint may be alone in it
-    one = {name: array for name, array in killed.saved.items() if name.startswith("now/main 3/")}
-    assert same(experiment.run(config, Watched(saved=one)), whole)
+    piece = {name: array for name, array in killed.saved.items() if name.startswith("now/main 3/")}
+    assert same(experiment.run(config, Watched(saved=piece)), whole)
 
 
 def test_a_program_may_be_another_workers():

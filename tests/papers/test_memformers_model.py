@@ -337,12 +337,12 @@ def test_integrated_loss_is_the_mean_over_sampled_prompts(variant):
     U = covariates(3, 4, 1, generator, torch.float64)
     exact = model.errors(parameters, config, root, integrated(gram(U), U)).square().sum()
     target, query = torch.randn(2, 1, 3, 100_000, generator=generator, dtype=torch.float64)
-    many = Batch(
+    prompts = Batch(
         gram(U)[None].expand(1, 3, 3, 100_000), target[:, :, None], U[None].expand(1, 3, 4, 100_000)
     )
-    squares = (model.errors(parameters, config, root, many)[:, :, 0] * query).sum(1).square()
+    squares = (model.errors(parameters, config, root, prompts)[:, :, 0] * query).sum(1).square()
     assert abs(float(squares.mean() - exact)) < 4 * float(squares.std()) / 100_000**0.5
-    without_query = model.loss_and_gradient(parameters, config, root, many, "mean")[0]
+    without_query = model.loss_and_gradient(parameters, config, root, prompts, "mean")[0]
     assert float(without_query) == pytest.approx(float(exact), rel=0.05)
 
 

@@ -79,8 +79,8 @@ def test_each_matrix_is_clipped_by_itself():
     expected = gradient["alpha"].norm(dim=1).clamp(max=0.5)
     torch.testing.assert_close(shorter["alpha"].norm(dim=1), expected)
     # multiples of I are no matrices
-    whole = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)["A"]
-    assert float(whole.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
+    multiples = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)["A"]
+    assert float(multiples.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
 
 
 def test_the_rate_is_halved_every_2000_steps():
