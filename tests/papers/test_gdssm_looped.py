@@ -4,6 +4,7 @@ shorter than x."""
 import numpy as np
 import pytest
 import torch
+from test_gdssm_model import F, N, descended
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.papers.gdssm.layer.symmetries import two_layers
@@ -12,10 +13,8 @@ from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_l
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, loss, sample, windows
 
-F, N, COUNT = 4, 6, 3000
 
-
-def tasks_of(n_o: int | None = None, count: int = COUNT) -> Tasks:
+def tasks_of(n_o: int | None = None, count: int = 3000) -> Tasks:
     return sample(F, N, count, torch.Generator().manual_seed(9), n_o).to(torch.float64)
 
 
@@ -25,37 +24,36 @@ def test_looped_layers_are_layers_of_equal_weights(loops):
     config = Config(layers=loops, tied=True, f=F, N=N)
     tied = models.initial(config, [3, 4]).to(torch.float64)
     assert tied.Q.shape == (2, 1, 3, 3) and tied.layers == loops
-    written = {
+    weights = {
         name: torch.cat([getattr(tied, name)] * (loops - name.endswith("tilde")), 1)
         for name in ("a", "a_tilde", "Q", "Q_tilde", "b")
     }
     apart = models.initial(Config(layers=loops, f=F, N=N), [3, 4]).to(torch.float64)
-    apart = apart.with_(q=tied.q, **written)
+    apart = apart.with_(q=tied.q, **weights)
     C = windows(interleaved(tasks_of(count=7)))
-    torch.testing.assert_close(multi_layer.attention(tied, C), multi_layer.attention(apart, C))
-    torch.testing.assert_close(
-        multi_layer.recurrent(tied, C)[0][-1], multi_layer.attention(apart, C)
-    )
+    expected = multi_layer.attention(apart, C)
+    torch.testing.assert_close(multi_layer.attention(tied, C), expected)
+    torch.testing.assert_close(multi_layer.recurrent(tied, C)[0][-1], expected)
     torch.testing.assert_close(tied.unrolled().unrolled().Q, apart.Q)
 
 
 @pytest.mark.parametrize("loops", [2, 3])
 def test_the_best_looped_layer_is_a_recursion_with_two_numbers(loops):
     """M <- M - h (M S - rho G) on every task, and no pair of numbers nearby is better."""
-    tasks, config = tasks_of(), Config(layers=loops, tied=True, f=F, N=N)
+    tasks = tasks_of()
     eta, share = construction.best_looped(tasks, loops)
-    G, S = (torch.einsum("nit,njt->ijt", left[:-1], tasks.x[:-1]) for left in (tasks.y, tasks.x))
+    G, S = (torch.einsum("nit,njt->ijt", rows[:-1], tasks.x[:-1]) for rows in (tasks.y, tasks.x))
 
     def predicted(eta: float, share: float) -> torch.Tensor:
-        M, h = torch.zeros_like(G), eta / N
+        M = torch.zeros_like(G)
         for _ in range(loops):
-            M = M - h * (torch.einsum("ijt,jkt->ikt", M, S) - share * G)
+            M = M - eta / N * (torch.einsum("ijt,jkt->ikt", M, S) - share * G)
         return gradient_descent.predict(M, tasks)
 
+    config = Config(layers=loops, tied=True, f=F, N=N)
     built = models.constructed(config, tasks).to(torch.float64)
-    torch.testing.assert_close(
-        models.predict(built, tasks)[0], predicted(eta, share), atol=1e-6, rtol=1e-6
-    )
+    computed = models.predict(built, tasks)[0]
+    torch.testing.assert_close(computed, predicted(eta, share), atol=1e-6, rtol=1e-6)
     best = float(loss(predicted(eta, share), tasks.y[-1]))
     for off in (0.97, 1.03):
         assert float(loss(predicted(off * eta, share), tasks.y[-1])) > best
@@ -92,15 +90,11 @@ def test_a_looped_layer_reaches_any_pair_of_two_steps():
 def test_training_may_begin_at_the_construction_of_one_rate(monkeypatch):
     monkeypatch.setattr(train, "TEST_SET", (2**10, 2**20))
     config = Config(layers=2, recurrence="scalar", f=F, N=N, start="construction")
-    start, tasks = train.initial(config), train.held_out(config)
+    tasks = train.held_out(config)
     eta = construction.best_shared_eta(tasks, 2)
-    descended = gradient_descent.descend(tasks, eta, 2)[-1]
-    torch.testing.assert_close(
-        models.predict(start, tasks)[0],
-        gradient_descent.predict(descended, tasks),
-        atol=1e-4,
-        rtol=1e-4,
-    )
+    expected = descended(tasks, eta, 2)
+    computed = models.predict(train.initial(config), tasks)[0]
+    torch.testing.assert_close(computed, expected, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("n_o", [1, 2, F])
@@ -114,12 +108,12 @@ def test_short_labels_are_padded_and_still_make_gradient_descent(n_o, layers):
     assert (tokens[1::2, : F - n_o] == 0).all() and (tokens[1::2, F - n_o :] == tasks.y[:-1]).all()
     built = models.constructed(config, tasks, shared=True).to(torch.float64)
     eta = construction.best_shared_eta(tasks, layers)
-    wanted = gradient_descent.predict(gradient_descent.descend(tasks, eta, layers)[-1], tasks)
-    torch.testing.assert_close(models.predict(built, tasks)[0], wanted, atol=1e-5, rtol=1e-5)
+    expected = descended(tasks, eta, layers)
+    torch.testing.assert_close(models.predict(built, tasks)[0], expected, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"n_o": 3, "f": 2, "recurrence": "scalar"}, "n_o must be at most f = 2, got 3"),
         ({"n_o": 1}, "recurrence must be scalar where n_o < f, got row"),
@@ -131,8 +125,8 @@ def test_short_labels_are_padded_and_still_make_gradient_descent(n_o, layers):
         ),
     ],
 )
-def test_settings_that_cannot_be_are_refused(changes, said):
-    with pytest.raises(BadSetting, match=said):
+def test_settings_that_cannot_be_are_refused(changes, message):
+    with pytest.raises(BadSetting, match=message):
         Config(**changes)
 
 

@@ -26,7 +26,8 @@ from icl_core.papers.gdssm.shared.task import (
     windows,
 )
 
-F, N = 4, 6
+F = 4
+N = 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
@@ -45,8 +46,9 @@ def windows_of(tasks: Tasks, odd=False):
     return windows(interleaved(tasks), odd)
 
 
-def one_step(tasks: Tasks, eta: float):
-    return gradient_descent.predict(gradient_descent.descend(tasks, eta, 1)[-1], tasks)
+def descended(tasks: Tasks, eta: float, steps=1, penalty=0.0):
+    """What the model after these steps of gradient descent predicts."""
+    return gradient_descent.predict(gradient_descent.descend(tasks, eta, steps, penalty)[-1], tasks)
 
 
 CASES = {
@@ -66,12 +68,11 @@ CASES = {
 
 def initial(case, seeds, f=F, n=N):
     module, changes = CASES[case]
-    return module.initialise(
-        Config(f=f, N=n, **changes), [torch.Generator().manual_seed(i) for i in range(seeds)]
-    )
+    generators = [torch.Generator().manual_seed(seed) for seed in range(seeds)]
+    return module.initialise(Config(f=f, N=n, **changes), generators)
 
 
-def made(case, seeds=3, f=F, n=N):
+def large_weights(case, seeds=3, f=F, n=N):
     weights = initial(case, seeds, f, n)
     return weights.with_(
         **{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"}
@@ -85,10 +86,8 @@ def data(case, f=F, n=N):
 
 def by_recurrence(weights, read):
     """The last output of the form that runs over the tokens."""
-    module = {"Layer1D": layer_1d, "LayerND": layer_nd, "MultiLayer": multi_layer}[
-        type(weights).__name__
-    ]
-    last = module.recurrent(weights, read)[0][-1]
+    modules = {"Layer1D": layer_1d, "LayerND": layer_nd, "MultiLayer": multi_layer}
+    last = modules[type(weights).__name__].recurrent(weights, read)[0][-1]
     return last if last.dim() == 3 else last[:, None]
 
 
@@ -99,7 +98,7 @@ def test_the_1d_construction_is_a_step_of_gradient_descent():
     tasks = tasks_of(1)
     weights = construction.layer_1d(F, N, 0.7)
     outputs, states = layer_1d.recurrent(weights, constructed_tokens(tasks))
-    torch.testing.assert_close(outputs[-1], one_step(tasks, 0.7), **EXACT)
+    torch.testing.assert_close(outputs[-1], descended(tasks, 0.7), **EXACT)
     torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks)[:, 0], **EXACT)
 
 
@@ -108,12 +107,12 @@ def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
     tasks = tasks_of()
     weights = construction.layer_nd(F, N, 0.7, recurrence)
     outputs, states = layer_nd.recurrent(weights, windows_of(tasks))
-    torch.testing.assert_close(outputs[-1, 0], one_step(tasks, 0.7), **EXACT)
+    torch.testing.assert_close(outputs[-1, 0], descended(tasks, 0.7), **EXACT)
     torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks), **EXACT)
     for t in range(N):  # every output is the prediction from the pairs so far
         M = -0.7 * gradient_descent.gradient(torch.zeros_like(states[t, 0]), tasks, t + 1)
-        seen = Tasks(tasks.x[: t + 2], tasks.y[: t + 2])
-        torch.testing.assert_close(outputs[t, 0], gradient_descent.predict(M, seen), **EXACT)
+        prefix = Tasks(tasks.x[: t + 2], tasks.y[: t + 2])
+        torch.testing.assert_close(outputs[t, 0], gradient_descent.predict(M, prefix), **EXACT)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
@@ -128,13 +127,8 @@ def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
     torch.testing.assert_close(Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
     c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
     wide = tasks_of(count=200)
-    reached = loss(
-        gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide),
-        wide.y[-1],
-    )
-    assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(
-        float(reached), rel=1e-10
-    )
+    expected = float(loss(descended(wide, 0.7, steps, penalty), wide.y[-1]))
+    assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_layers_of_the_best_rates_make_the_best_mixture():
@@ -151,21 +145,13 @@ def test_the_best_rate_is_the_best():
     eta = construction.best_eta(tasks)
     for steps, best in ((1, eta), (3, construction.best_shared_eta(tasks, 3, 0.1))):
         losses = [
-            float(
-                loss(
-                    gradient_descent.predict(
-                        gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks
-                    ),
-                    tasks.y[-1],
-                )
-            )
-            for r in (0.99 * best, best, 1.01 * best)
+            float(loss(descended(tasks, rate, steps, 0.1), tasks.y[-1]))
+            for rate in (0.99 * best, best, 1.01 * best)
         ]
         assert losses[1] == min(losses)
     assert construction.best_shared_eta(tasks, 1) == pytest.approx(eta, rel=1e-6)
-    assert construction.best_shared_eta(tasks, 3) == construction.best_shared_eta(
-        tasks, 3, penalty=0.0
-    )
+    without_penalty = construction.best_shared_eta(tasks, 3, penalty=0.0)
+    assert construction.best_shared_eta(tasks, 3) == without_penalty
 
 
 # The paper's formulas as printed, and what gives gradient descent
@@ -175,11 +161,11 @@ def test_correction_1_the_papers_sign_descends_backwards():
     tasks = tasks_of()
     weights = construction.layer_nd(F, N, 0.7)
     output = layer_nd.attention(weights.with_(beta=-weights.beta), windows_of(tasks))[0]
-    torch.testing.assert_close(output, -one_step(tasks, 0.7), **EXACT)
+    torch.testing.assert_close(output, -descended(tasks, 0.7), **EXACT)
     scalar = tasks_of(1)
     weights = construction.layer_1d(F, N, 0.7)
     output = layer_1d.attention(weights.with_(beta=-weights.beta), constructed_tokens(scalar))
-    torch.testing.assert_close(output, -one_step(scalar, 0.7), **EXACT)
+    torch.testing.assert_close(output, -descended(scalar, 0.7), **EXACT)
 
 
 def test_correction_2_the_papers_Q_learns_next_to_nothing():
@@ -196,9 +182,8 @@ def test_correction_2_the_papers_Q_learns_next_to_nothing():
         float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum())
         for g in (learns, not_so)
     ]
-    assert gain[0] == pytest.approx(
-        10 / 19.8, abs=0.01
-    )  # the best rate removes this share of the zero loss
+    # the best rate removes this share of the zero loss
+    assert gain[0] == pytest.approx(10 / 19.8, abs=0.01)
     assert gain[1] / gain[0] == pytest.approx(1 / 100, abs=0.005)
 
 
@@ -207,7 +192,8 @@ def test_correction_3_odd_windows_cost_their_share_of_the_gain():
     first term."""
     tasks = tasks_of(f=10, pairs=10, count=20_000)
     weights = construction.layer_nd(10, 10, 10.0)
-    label, gains = tasks.y[-1], []
+    label = tasks.y[-1]
+    gains = []
     for odd in (False, True):
         parts = [tasks.part(i, i + 1000) for i in range(0, 20_000, 1000)]
         g = torch.cat([layer_nd.attention(weights, windows_of(part, odd))[0] for part in parts], -1)
@@ -225,30 +211,31 @@ def test_correction_4_factors():
     residual = torch.einsum("oft,nft->not", M, tasks.x[:-1]) - tasks.y[:-1]
     expected = torch.einsum("not,nft->oft", residual, tasks.x[:-1]) / N
     torch.testing.assert_close(gradient_descent.gradient(M, tasks), expected, **EXACT)
-    torch.testing.assert_close(
-        gradient_descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT
-    )  # |W|^2 of A.4
+    penalised = gradient_descent.gradient(M, tasks, penalty=2.0)  # |W|^2 of A.4
+    torch.testing.assert_close(penalised, expected + 2 * M, **EXACT)
     right, printed = (
         multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p), windows_of(tasks))[0]
         for p in (2.0, 1 / N)  # what A.4 prints lacks a factor 2 N
     )
-    wanted = gradient_descent.predict(gradient_descent.descend(tasks, 0.3, 2, 2.0)[-1], tasks)
-    torch.testing.assert_close(right, wanted, **EXACT)
-    assert float((printed - wanted).abs().max()) > 0.1
+    expected = descended(tasks, 0.3, 2, 2.0)
+    torch.testing.assert_close(right, expected, **EXACT)
+    assert float((printed - expected).abs().max()) > 0.1
 
 
 def test_correction_5_the_layers_carry_the_transpose_of_W():
-    tasks, eta = tasks_of(), 0.7
+    tasks = tasks_of()
+    eta = 0.7
     weights = construction.multi_layer(F, N, [eta] * 2)
-    _, every_Z, every_Z_tilde, M = multi_layer.recurrent(weights, windows_of(tasks))
-    M_1, Z, Z_tilde = M[1, -1, 0], every_Z[1, -1, 0], every_Z_tilde[0, -1, 0]
-    wanted = gradient_descent.descend(tasks, eta, 2)[-1]
+    _, Z, Z_tilde, M = multi_layer.recurrent(weights, windows_of(tasks))
+    M_1 = M[1, -1, 0]
+    expected = gradient_descent.descend(tasks, eta, 2)[-1]
 
     def step(first):
-        return M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, Z_tilde) - Z)
+        curvature = torch.einsum("ijt,jkt->ikt", first, Z_tilde[0, -1, 0])
+        return M_1 - eta / N * (curvature - Z[1, -1, 0])
 
-    torch.testing.assert_close(step(M_1), wanted, **EXACT)
-    assert float((step(M_1.transpose(0, 1)) - wanted).abs().max()) > 0.1
+    torch.testing.assert_close(step(M_1), expected, **EXACT)
+    assert float((step(M_1.transpose(0, 1)) - expected).abs().max()) > 0.1
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -256,23 +243,24 @@ def test_correction_6_with_the_non_linearity_before_the_sum_the_state_is_the_gra
     """Proposition 4's statement, at any w_0: against how much the loss grows when a weight is moved
     a little."""
     generator = torch.Generator().manual_seed(seed)
-    x, w = torch.randn(N, F, 5, generator=generator), torch.randn(F, 5, generator=generator)
+    x = torch.randn(N, F, 5, generator=generator)
+    w = torch.randn(F, 5, generator=generator)
     y = torch.rand(N, 5, generator=generator)
 
     def cost(w):
         return (torch.special.expit((w * x).sum(1)) - y).square().sum(0) / 2  # (tasks,)
 
     little = 1e-5 * torch.eye(F)[:, :, None]
-    slopes = torch.stack(
-        [(cost(w + each) - cost(w - each)) / 2e-5 for each in little]
-    )  # (f, tasks)
-    torch.testing.assert_close(state_before_the_sum(x, y, w), slopes, rtol=1e-7, atol=1e-9)
+    slopes = [(cost(w + change) - cost(w - change)) / 2e-5 for change in little]
+    expected = torch.stack(slopes)  # (f, tasks)
+    torch.testing.assert_close(state_before_the_sum(x, y, w), expected, rtol=1e-7, atol=1e-9)
 
 
 def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_model():
     """Its proof: two contexts with the same state of A.3, sum (w_0 x - y) x, and gradients of (g(w
     x) - y)^2 / 2."""
-    states, gradients = [], []
+    states = []
+    gradients = []
     for x, y in ((1.0, 1.0), (2.0, 0.5)):
         w = torch.zeros((), requires_grad=True)
         states.append(float((w.detach() * x - y) * x))
@@ -287,7 +275,8 @@ def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_mode
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("sizes", [(F, N), (1, 1), (3, 1), (1, 5)])
 def test_both_forms_agree(case, sizes):
-    weights, (_, read) = made(case, 3, *sizes), data(case, *sizes)
+    weights = large_weights(case, 3, *sizes)
+    _, read = data(case, *sizes)
     expected = by_recurrence(weights, read)
     assert bool(expected.isfinite().all())
     torch.testing.assert_close(models.forward(weights, read), expected, **EXACT)
@@ -298,7 +287,8 @@ def test_both_forms_agree(case, sizes):
 @pytest.mark.parametrize("negative", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_gradients_of_both_forms_agree(case, negative):
-    weights, (tasks, read) = made(case), data(case)
+    weights = large_weights(case)
+    tasks, read = data(case)
     if negative:
         weights = weights.with_(a=-weights.a)
     gradients = []
@@ -310,14 +300,15 @@ def test_gradients_of_both_forms_agree(case, negative):
         }
         losses = loss(form(weights.with_(**leaves), read), tasks.y[-1])
         gradients.append(torch.autograd.grad(losses.sum(), list(leaves.values())))
-    for one, other in zip(*gradients, strict=True):
-        assert bool(one.isfinite().all())
-        torch.testing.assert_close(one, other, **EXACT)
+    for attention, recurrence in zip(*gradients, strict=True):
+        assert bool(attention.isfinite().all())
+        torch.testing.assert_close(attention, recurrence, **EXACT)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_seeds_do_not_mix(case):
-    weights, (_, read) = made(case), data(case)
+    weights = large_weights(case)
+    _, read = data(case)
     together = models.forward(weights, read)
     for seed in range(3):
         alone = weights.with_(
@@ -328,22 +319,22 @@ def test_seeds_do_not_mix(case):
 
 @pytest.mark.parametrize("case", ["1-D row", "N-D row", "N-D full", "2 layers row"])
 def test_sensitivity_equals_autograd(case):
-    weights, (tasks, _) = made(case, 2), data(case)
-    found = models.sensitivity(weights, tasks)  # (seeds, n_o, f, tasks)
+    weights = large_weights(case, 2)
+    tasks, _ = data(case)
+    computed = models.sensitivity(weights, tasks)  # (seeds, n_o, f, tasks)
     query = tasks.x[-1].clone().requires_grad_()
-    output = models.forward(
-        weights, models.read(weights, Tasks(torch.cat((tasks.x[:-1], query[None])), tasks.y))
-    )
+    watched = Tasks(torch.cat((tasks.x[:-1], query[None])), tasks.y)
+    output = models.forward(weights, models.read(weights, watched))
     for seed in range(2):
         for row in range(output.shape[1]):
             expected = torch.autograd.grad(output[seed, row].sum(), query, retain_graph=True)[0]
-            torch.testing.assert_close(found[seed, row], expected, **EXACT)
+            torch.testing.assert_close(computed[seed, row], expected, **EXACT)
 
 
 def test_sensitivity_of_the_construction_is_the_model_after_a_step():
     tasks = tasks_of()
-    found = models.sensitivity(construction.layer_nd(F, N, 0.7), tasks)
-    torch.testing.assert_close(found[0], gradient_descent.descend(tasks, 0.7, 1)[-1], **EXACT)
+    computed = models.sensitivity(construction.layer_nd(F, N, 0.7), tasks)
+    torch.testing.assert_close(computed[0], gradient_descent.descend(tasks, 0.7, 1)[-1], **EXACT)
 
 
 # Symmetries
@@ -355,7 +346,7 @@ def random(*shape, seed=3):
 
 def acted_on(case):
     """Random weights and what a random symmetry makes of them."""
-    weights = made(case)
+    weights = large_weights(case)
     c, d = random(2, 3) * 2
     if case == "1-D scalar":
         G = random(3, F, F)
@@ -363,18 +354,20 @@ def acted_on(case):
             Psi=G @ weights.Psi, Theta=torch.linalg.inv(G).mT @ weights.Theta
         )
     if case == "1-D row":
-        order, scale = torch.tensor([2, 0, 3, 1]), random(3, F, 1)
+        order = torch.tensor([2, 0, 3, 1])
+        scale = random(3, F, 1)
         turned = {
             "Psi": (scale * weights.Psi)[:, order],
             "Theta": (weights.Theta / scale)[:, order],
         }
         return weights, weights.with_(a=weights.a[:, order], **turned)
     if case.startswith("N-D"):
-        Q, q = c[:, None, None] * weights.Q, d[:, None] * weights.q
-        return weights, weights.with_(Q=Q, q=q, beta=weights.beta / c / d)
+        Q = c[:, None, None] * weights.Q
+        return weights, weights.with_(Q=Q, q=d[:, None] * weights.q, beta=weights.beta / c / d)
     weights = weights.with_(a=weights.a[:, :1].expand(-1, 2, -1, -1), penalty=0.0)
     ratio = (weights.b[:, 0] / weights.b[:, 1])[:, None, None]
-    C, D = c[:, None, None], d[:, None]
+    C = c[:, None, None]
+    D = d[:, None]
     Q_2 = weights.Q[:, 1] + (1 - C) * ratio * weights.Q[:, 0]
     Q = torch.stack((C * weights.Q[:, 0], Q_2), 1)
     return weights, weights.with_(
@@ -386,26 +379,26 @@ def acted_on(case):
     "case", ["1-D scalar", "1-D row", "N-D scalar", "N-D row", "N-D full", "2 layers scalar"]
 )
 def test_normalisation_removes_exactly_the_symmetries(case):
-    (weights, turned), (_, read) = acted_on(case), data(case)
-    before, after = models.forward(weights, read), models.forward(turned, read)
-    torch.testing.assert_close(after, before, rtol=1e-8, atol=1e-8)
-    ours, theirs = quantities(weights, N), quantities(turned, N)
-    for name, value in ours.items():
-        torch.testing.assert_close(theirs[name], value, rtol=1e-7, atol=1e-7)
+    weights, turned = acted_on(case)
+    _, read = data(case)
+    before = models.forward(weights, read)
+    torch.testing.assert_close(models.forward(turned, read), before, rtol=1e-8, atol=1e-8)
+    normalised = quantities(weights, N)
+    for name, quantity in quantities(turned, N).items():
+        torch.testing.assert_close(quantity, normalised[name], rtol=1e-7, atol=1e-7)
     # and nothing more: what acts otherwise looks otherwise
     name = "Psi" if case.startswith("1-D") else "Q"
-    bent = weights.with_(
-        **{name: weights.tensors()[name] + 0.1 * random(*weights.tensors()[name].shape, seed=8)}
-    )
+    tensor = weights.tensors()[name]
+    bent = weights.with_(**{name: tensor + 0.1 * random(*tensor.shape, seed=8)})
     assert float((models.forward(bent, read) - before).abs().max()) > 1e-4
-    assert any(
-        float((quantities(bent, N)[n] - value).abs().max()) > 1e-3 for n, value in ours.items()
-    )
+    differences = [q - normalised[name] for name, q in quantities(bent, N).items()]
+    assert any(float(difference.abs().max()) > 1e-3 for difference in differences)
 
 
 def test_the_constructions_in_comparable_units():
     one = compare(*[construction.layer_1d(F, N, 0.7)] * 2, N)[0]
-    eye, zero = torch.eye(F), torch.zeros(F, F)
+    eye = torch.eye(F)
+    zero = torch.zeros(F, F)
     expected = 0.7 / N * torch.cat((torch.cat((zero, eye), 1), torch.cat((zero, zero), 1)))
     torch.testing.assert_close(one.constructed, expected)
     assert one.unit == pytest.approx(0.7 / N)
@@ -416,12 +409,11 @@ def test_the_constructions_in_comparable_units():
     free = closed_forms.two_steps_free(F, N)
     root = (free.A**2 - 4 * free.B) ** 0.5
     two = construction.multi_layer(F, N, [N * (free.A + root) / 2, N * (free.A - root) / 2])
-    found = {c.name: c for c in compare(two, two, N)}
-    assert float(found["A"].constructed) == pytest.approx(free.A)
-    assert float(found["B"].constructed) == pytest.approx(free.B)
+    compared = {c.name: c for c in compare(two, two, N)}
+    assert float(compared["A"].constructed) == pytest.approx(free.A)
+    assert float(compared["B"].constructed) == pytest.approx(free.B)
     with pytest.raises(ValueError, match="layers must be 2"):
         compare(*[construction.multi_layer(F, N, [1.0] * 3)] * 2, N)
-    with pytest.raises(
-        ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"
-    ):
+    message = "constructed must be a MultiLayer as trained is, got a LayerND"
+    with pytest.raises(ValueError, match=message):
         compare(two, construction.layer_nd(F, N, 0.7), N)

@@ -16,25 +16,25 @@ from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(features="3, 2", models="softmax-1, linear-1", batch=16, steps=10, seeds=2,
                parameters=1000)  # fmt: skip
-FEW = (101, 64)
 
 
-@pytest.fixture(autouse=True)
-def few(monkeypatch):
-    monkeypatch.setattr(train, "WATCHED", FEW)
+@pytest.fixture(scope="module", autouse=True)
+def few():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "WATCHED", (101, 64))
+        yield
 
 
 @pytest.fixture(scope="module")
-def whole():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "WATCHED", FEW)
-        return plateau.compute(SMALL, Recorder())
+def whole(few):
+    return plateau.compute(SMALL, Recorder())
 
 
 def with_left(whole, paper, both):
     """The run as if these tasks had been needed at every f."""
     tasks = np.full_like(whole["left/tasks"], np.nan)
-    tasks[:, :, 0], tasks[:, :, 3] = paper, both
+    tasks[:, :, 0] = paper
+    tasks[:, :, 3] = both
     return Run(SMALL, {**whole, "left/tasks": tasks})
 
 
@@ -57,11 +57,11 @@ def test_who_never_leaves_counts_with_all_its_tasks(whole):
     run = with_left(whole, np.nan, 80.0)
     assert np.isinf(left(run, "linear-1", "paper")).all()
     assert (at_least(run, "linear-1", "paper") == 10 * 16).all()
-    found = {metric.claim.id: metric for metric in plateau.claims.measure(run)}
-    assert found["both-shorten-the-plateau"].value == 0.5
-    assert not found["both-shorten-the-plateau"].unfinished
-    assert found["the-plateau-grows"].unfinished  # the smallest f has not left
-    assert found["a-curriculum-shortens-the-plateau"].unfinished
+    metrics = {metric.claim.id: metric for metric in plateau.claims.measure(run)}
+    assert metrics["both-shorten-the-plateau"].value == 0.5
+    assert not metrics["both-shorten-the-plateau"].unfinished
+    assert metrics["the-plateau-grows"].unfinished  # the smallest f has not left
+    assert metrics["a-curriculum-shortens-the-plateau"].unfinished
     panel = plateau.EXPERIMENT.drawings[0].draw(run, View())
     assert panel.title == "f = 3 takes 80 tasks with both, over 160 without"
     assert panel.data["f = 3"][0] == "not within 160"
@@ -76,17 +76,17 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
     assert all(array.tobytes() == again[name].tobytes() for name, array in whole.items())
 
 
-@pytest.mark.parametrize("shown", ["largest", "smallest"])
-def test_all_of_it_can_be_drawn(whole, shown):
-    run, view = Run(SMALL, whole), View(shown=shown)
+@pytest.mark.parametrize("size", ["largest", "smallest"])
+def test_all_of_it_can_be_drawn(whole, size):
+    run = Run(SMALL, whole)
+    view = View(shown=size)
     without_nan(plateau.EXPERIMENT, run, view)
     assert plateau.EXPERIMENT.headline(run, view).endswith(".")
     for drawing in plateau.EXPERIMENT.drawings:
         without_words(drawing.draw(run, view))
     live = plateau.EXPERIMENT.drawings[1]
-    first = "curve/linear-1 paper 2"
     begun = {name: array for name, array in whole.items() if not name.startswith("curve/")}
-    half = begun | {name: whole[name] for name in ("curve/step", first)}
+    half = begun | {name: whole[name] for name in ("curve/step", "curve/linear-1 paper 2")}
     for tensors in (half, {}):
         assert live.draw(Run(SMALL, tensors, finished=False), view).title
 
@@ -101,7 +101,7 @@ def test_a_curve_ends_where_its_training_did(whole):
 
 
 @pytest.mark.parametrize(
-    "wrong, said",
+    "wrong, message",
     [
         ({"features": "2.5"}, "features must be whole numbers"),
         ({"features": ""}, "features must be 1 to 5 numbers"),
@@ -110,6 +110,6 @@ def test_a_curve_ends_where_its_training_did(whole):
         ({"form": "authors", "width": 0.25, "features": "2"}, "width must make at least 4"),
     ],
 )
-def test_what_cannot_be_is_refused_with_a_sentence(wrong, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_is_refused_with_a_sentence(wrong, message):
+    with pytest.raises(ValueError, match=message):
         replace(SMALL, **wrong)

@@ -16,29 +16,25 @@ from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 
 def run(**changes) -> Run:
     ids = list(MODELS)
-    held = {"names/models": names(ids), "names/baselines": names(ids[2:])}
-    sizes = {f"size/{name}": np.ones(len(ids)) for name in ("layers", "parameters", "width")}
-    levels = {f"baseline/{name}": np.array([2.0]) for name in ("zero", "one", "two")}
-    return Run(
-        Config(**changes),
-        {**held, **sizes, **levels, "evaluated/loss": np.full((3, len(ids)), 3.0)},
-    )
+    tensors = {"names/models": names(ids), "names/baselines": names(ids[2:])}
+    tensors |= {f"size/{name}": np.ones(len(ids)) for name in ("layers", "parameters", "width")}
+    tensors |= {f"baseline/{name}": np.array([2.0]) for name in ("zero", "one", "two")}
+    tensors["evaluated/loss"] = np.full((3, len(ids)), 3.0)
+    return Run(Config(**changes), tensors)
 
 
 @pytest.mark.parametrize("form", ["authors", "plain"])
 def test_no_model_is_told_to_have_what_its_form_has_not(form):
-    shown = run(form=form)
-    table = products.products_panel(shown, View()).table.set_index("model")
+    table = products.products_panel(run(form=form), View()).table.set_index("model")
     assert "–" not in table.to_numpy() and (table["loss over one step"] == "1.50").all()
-    for each in learners(shown.config):
-        if each.model.baseline:
-            text, held = " ".join(table.loc[each.model.label]), each.initial([0])
-            assert ("convolution" in text) == any("convolution" in name for name in held), (
-                each.model.id
-            )
-            assert "feed-forward" not in text or any(name.startswith("mlp.") for name in held), (
-                each.model.id
-            )
+    for learner in learners(Config(form=form)):
+        if learner.model.baseline:
+            text = " ".join(table.loc[learner.model.label])
+            weights = learner.initial([0])
+            has_convolution = any("convolution" in name for name in weights)
+            assert ("convolution" in text) == has_convolution, learner.model.id
+            has_mlp = any(name.startswith("mlp.") for name in weights)
+            assert "feed-forward" not in text or has_mlp, learner.model.id
 
 
 def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
@@ -50,10 +46,9 @@ def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
 
 def test_widths_that_are_suggested_are_accepted():
     assert learns.EXPERIMENT.story is not None
-    typed = [
-        each.fields["widths"] for each in learns.EXPERIMENT.story.tries if "widths" in each.fields
-    ]
-    assert typed
-    for widths in typed:
+    fields = [suggestion.fields for suggestion in learns.EXPERIMENT.story.tries]
+    suggested = [knobs["widths"] for knobs in fields if "widths" in knobs]
+    assert suggested
+    for widths in suggested:
         for preset in learns.EXPERIMENT.presets:
             replace(preset.config, widths=widths)  # refuses what cannot be

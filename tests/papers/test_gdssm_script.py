@@ -9,11 +9,11 @@ from icl_core import registry
 from icl_core.contract import story
 from icl_core.papers.gdssm.layer import grafted
 from icl_core.papers.gdssm.layer.draw import interventions
-from icl_core.runs import store
+from tests.cells import shipped
 
 
 @pytest.mark.parametrize(
-    ("experiment", "preset", "change", "says"),
+    ("name", "preset", "change", "words"),
     [
         ("learns", "classroom", {}, "holds the product x y"),
         ("learns", "classroom", {}, "the models have 5)"),
@@ -27,19 +27,15 @@ from icl_core.runs import store
         ("comparison", "1-D", {}, "The 9 models"),
     ],
 )
-def test_tasks_are_told_as_a_setting_has_them(experiment, preset, change, says):
-    found = registry.experiment(f"gdssm.{experiment}")
-    config = next(each.config for each in found.presets if each.name == preset)
-    assert says in story.task_of(found.story.task, replace(config, **change))
+def test_tasks_are_told_as_a_setting_has_them(name, preset, change, words):
+    experiment = registry.experiment(f"gdssm.{name}")
+    configs = {preset.name: preset.config for preset in experiment.presets}
+    assert words in story.task_of(experiment.story.task, replace(configs[preset], **change))
 
 
 def test_what_a_graft_leaves_is_what_its_drawing_shows():
-    experiment = registry.experiment("gdssm.layer")
-    header = store.default().preset("gdssm.layer", "layer")
-    assert header is not None
-    run, view = store.default().load(header), experiment.view(one_a="zero")
-    assert run is not None
+    run = shipped("gdssm.layer", "layer")
+    view = registry.experiment("gdssm.layer").view(one_a="zero")
     data = interventions.graft(run, view).data
-    assert data is not None and data["loss"][:2].tolist() == pytest.approx(
-        grafted.after(run, view), abs=1e-5
-    )
+    assert data is not None
+    assert data["loss"][:2].tolist() == pytest.approx(grafted.after(run, view), abs=1e-5)

@@ -15,7 +15,9 @@ from icl_core.papers.gdssm.shared.transformations import departures, response_to
 from icl_core.papers.gdssm.states import expected, window
 
 SINGLE = [rule for rule in RULES.values() if rule is not SQUARES]
-F, N, DRIFT = 3, 4, 0.3
+F = 3
+N = 4
+DRIFT = 0.3
 
 
 @pytest.mark.parametrize("drift", [0.0, DRIFT])
@@ -35,8 +37,8 @@ def test_moments_are_those_of_tasks_that_drift():
     state = rules.after(RULES["gated"], tasks.x[:-1], tasks.y[:-1], settings)
     answer = settings["gain"] * rules.predict(RULES["gated"], state, tasks.x[-1], settings)
     share = (answer - tasks.y[-1]).square().mean() / tasks.y[-1].square().mean()
-    wanted = expected.traced(RULES["gated"], settings, F, N, DRIFT)[-1]
-    assert share == pytest.approx(wanted, rel=0.02)
+    in_closed_form = expected.traced(RULES["gated"], settings, F, N, DRIFT)[-1]
+    assert share == pytest.approx(in_closed_form, rel=0.02)
 
 
 @pytest.mark.parametrize(("f", "pairs"), [(10, 10), (10, 20), (3, 5)])
@@ -66,20 +68,19 @@ def test_no_neighbour_of_the_best_settings_is_better(rule):
 
 def test_the_best_gate_is_what_w_keeps_of_itself():
     settings = expected.tuned(RULES["gated"], F, N, DRIFT)
-    kept = expected.kept(DRIFT)
-    assert settings == pytest.approx({"rate": 1.0, "decay": kept, "gain": kept}, abs=1e-3)
+    share = expected.kept(DRIFT)
+    assert settings == pytest.approx({"rate": 1.0, "decay": share, "gain": share}, abs=1e-3)
 
 
 def test_no_rule_is_better_than_the_kalman_filter():
     x = expected.prompts(F, N)
     floor = expected.traced_over_prompts(KALMAN, {"drift": DRIFT}, x, DRIFT)[-1]
     ((settings, least),) = expected.of_squares(x, [DRIFT])
-    others = [expected.tuned(rule, F, N, DRIFT) for rule in SINGLE]
-    reached = [
-        expected.traced_over_prompts(rule, each, x, DRIFT)[-1]
-        for rule, each in zip(SINGLE, others, strict=True)
+    losses = [
+        expected.traced_over_prompts(rule, expected.tuned(rule, F, N, DRIFT), x, DRIFT)[-1]
+        for rule in SINGLE
     ]
-    assert floor < min([least, *reached])
+    assert floor < min([least, *losses])
     assert expected.traced_over_prompts(SQUARES, settings, x, DRIFT)[-1] == pytest.approx(least)
 
 
@@ -88,8 +89,8 @@ def test_batches_in_closed_form_are_those_of_prompts():
     generator = torch.Generator().manual_seed(4)
     x = 2 * torch.rand(N, F, 40_000, generator=generator, dtype=torch.float64) - 1
     W = rules.in_batches(x, x, 3, rate)  # of y = x, so that W should be the identity
-    missed = W - torch.eye(F, dtype=torch.float64)[:, :, None]
-    assert share == pytest.approx(float(missed.square().sum((0, 1)).mean()) / F, abs=0.005)
+    error = W - torch.eye(F, dtype=torch.float64)[:, :, None]
+    assert share == pytest.approx(float(error.square().sum((0, 1)).mean()) / F, abs=0.005)
     ends = [expected.in_batches(F, N, batch)[1] for batch in (1, N)]
     delta = expected.tuned(RULES["delta"], F, N)
     assert ends[0] == pytest.approx(expected.traced(RULES["delta"], delta, F, N)[-1])
@@ -110,10 +111,9 @@ def test_a_constructed_window_is_the_rule(rule):
     tasks = sample(F, N, 50, torch.Generator().manual_seed(0))
     built = window.constructed(rule, settings)
     state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
-    wanted = 0.8 * rules.predict(rule, state, tasks.x[-1], settings)
-    assert torch.allclose(window.predict(rule, built, tasks)[0], wanted, atol=1e-5)
-    written = window.as_written(rule, built)
-    assert torch.allclose(written["window"][0], torch.eye(3))
+    answer = 0.8 * rules.predict(rule, state, tasks.x[-1], settings)
+    assert torch.allclose(window.predict(rule, built, tasks)[0], answer, atol=1e-5)
+    assert torch.allclose(window.as_written(rule, built)["window"][0], torch.eye(3))
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: rule.id)
@@ -129,14 +129,14 @@ def test_what_a_rule_cannot_tell_apart_is_normalised_away(rule):
     if rule.id == "squares":
         moved["ridge"] = moved["ridge"] + np.log(9)
     tasks = sample(F, N, 50, torch.Generator().manual_seed(0))
-    one, other = (window.predict(rule, each, tasks) for each in (weights, moved))
-    assert torch.allclose(one, other, atol=1e-5)
-    first, second = (window.as_written(rule, each) for each in (weights, moved))
-    for name, value in first.items():
-        assert torch.allclose(value, second[name], atol=1e-5), name
+    answers = window.predict(rule, weights, tasks)
+    assert torch.allclose(answers, window.predict(rule, moved, tasks), atol=1e-5)
+    normalised = window.as_written(rule, moved)
+    for name, quantity in window.as_written(rule, weights).items():
+        assert torch.allclose(quantity, normalised[name], atol=1e-5), name
 
 
-def answers(rule, settings):
+def predictor(rule, settings):
     def predict(tasks):
         state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
         return rules.predict(rule, state, tasks.x[-1], settings)
@@ -147,14 +147,14 @@ def answers(rule, settings):
 def test_symmetries_of_the_rules():
     tasks = sample(F, N, 50, torch.Generator().manual_seed(0)).to(torch.float64)
     settings = {"rate": 0.4, "decay": 0.8, "ridge": 0.1}
-    shares = {id: departures(answers(rule, settings), tasks) for id, rule in RULES.items()}
+    shares = {id: departures(predictor(rule, settings), tasks) for id, rule in RULES.items()}
     for row in shares.values():
         assert max(row["label size"], row["rotation"], row["label rotation"]) < 1e-12
     assert shares["sum"]["covariate size"] == pytest.approx(1.0)
     assert shares["unit"]["covariate size"] < 1e-12 < shares["delta"]["covariate size"]
     assert shares["sum"]["order"] < 1e-12
     assert min(shares[id]["order"] for id in ("decayed", "delta", "unit", "squares")) > 0.01
-    still = departures(answers(SQUARES, {**settings, "decay": 1.0}), tasks)
+    still = departures(predictor(SQUARES, {**settings, "decay": 1.0}), tasks)
     assert still["order"] < 1e-12
 
 

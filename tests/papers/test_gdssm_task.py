@@ -29,26 +29,22 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def mean_and_error(values: torch.Tensor) -> tuple[float, float]:
-    return float(values.mean()), float(values.std() / math.sqrt(len(values)))
-
-
 def assert_near(values: torch.Tensor, expected: float) -> None:
     """Within 4 standard errors."""
-    mean, error = mean_and_error(values.double())
+    mean = float(values.double().mean())
+    error = float(values.double().std() / math.sqrt(len(values)))
     assert abs(mean - expected) < 4 * error, (mean, expected, error)
 
 
 def labelling(tasks):
     """W of y = W x by least squares over the pairs and the query, (n_o, f, tasks)."""
-    x, y = (each.permute(2, 0, 1) for each in (tasks.x, tasks.y))
+    x, y = (rows.permute(2, 0, 1) for rows in (tasks.x, tasks.y))
     return torch.linalg.lstsq(x, y).solution.permute(2, 1, 0)
 
 
 def test_moments_of_the_sampler():
     tasks = sample(4, 3, 40_000, generator(), r=2.0)
-    assert tasks.x.shape == (4, 4, 40_000)
-    assert tasks.y.shape == (4, 4, 40_000)
+    assert tasks.x.shape == tasks.y.shape == (4, 4, 40_000)
     assert tasks.x.abs().max() <= 2
     for x in tasks.x.flatten(0, 1):
         assert_near(x, 0)
@@ -86,7 +82,8 @@ def test_sizes_below_one_are_refused(sizes, message):
 def test_tokens_and_windows():
     tasks = sample(3, 4, 2, generator())
     E = interleaved(tasks)
-    C, every = windows(E), windows(E, odd=True)
+    C = windows(E)
+    every = windows(E, odd=True)
     assert C.shape == (4, 3, 3, 2)
     assert every.shape == (7, 3, 3, 2)
     assert every[::2].equal(C)
@@ -107,9 +104,8 @@ def test_sine_tasks():
     tasks = sample_sine(10, 40_000, generator())
     assert 4.9 < tasks.x.abs().max() <= 5
     assert tasks.y.abs().max() <= 0.5
-    assert_near(
-        tasks.y[-1, 0].square() / 2, 0.31 / 12
-    )  # E amplitude^2 / 4, the phase all but averaged over x
+    # E amplitude^2 / 4, the phase all but averaged over x
+    assert_near(tasks.y[-1, 0].square() / 2, 0.31 / 12)
     assert float(tasks.y.square().mean()) / 2 == pytest.approx(0.0265, abs=0.0012)
 
 
@@ -129,11 +125,9 @@ def test_one_step_against_monte_carlo(f, N, r):
     assert_near(per_task(one_step(tasks, beta), tasks), closed_forms.best_loss(f, N, r))
     assert construction.best_eta(tasks) == pytest.approx(N * beta, rel=0.05)
     for scale in (0.5, 1.0, 1.4, 2.0):  # trained on scale r, tested on another
-        other = sample(f, N, 20_000, generator(2), r=scale * r)
-        assert_near(
-            per_task(one_step(other, beta), other),
-            closed_forms.one_step_loss(beta, f, N, scale * r),
-        )
+        scaled = sample(f, N, 20_000, generator(2), r=scale * r)
+        expected = closed_forms.one_step_loss(beta, f, N, scale * r)
+        assert_near(per_task(one_step(scaled, beta), scaled), expected)
 
 
 def test_numbers_of_one_step_at_the_papers_size():
@@ -142,9 +136,8 @@ def test_numbers_of_one_step_at_the_papers_size():
     beta = closed_forms.best_beta(10, 10)
     assert closed_forms.one_step_loss(beta, 10, 10) == pytest.approx(closed_forms.best_loss(10, 10))
     for scale, worse in ((1.41, False), (1.42, True)):  # than zero, beyond sqrt 2
-        assert (
-            closed_forms.one_step_loss(beta, 10, 10, scale) > closed_forms.zero_loss(10, scale)
-        ) == worse
+        loss = closed_forms.one_step_loss(beta, 10, 10, scale)
+        assert (loss > closed_forms.zero_loss(10, scale)) == worse
 
 
 @pytest.mark.parametrize("f, N, r", [(10, 10, 1.0), (2, 5, 0.5), (1, 1, 1.0), (3, 1, 1.0)])
@@ -160,14 +153,15 @@ def test_two_steps_against_monte_carlo_and_the_known_numbers():
     along = apply(torch.einsum("nit,njt->ijt", tasks.x[:-1], tasks.x[:-1]), tasks.x[-1:])[0]
     first = one_step(tasks, 1.0)
     second = (tasks.y[:-1] * (tasks.x[:-1] * along).sum(1, keepdim=True)).sum(0)
-    free, shared = closed_forms.two_steps_free(10, 10), closed_forms.two_steps_shared(10, 10)
+    free = closed_forms.two_steps_free(10, 10)
+    shared = closed_forms.two_steps_shared(10, 10)
     for steps in (free, shared):
         assert_near(per_task(steps.A * first - steps.B * second, tasks), steps.loss)
     assert free.loss == pytest.approx(0.564, abs=0.0015)
     assert shared.loss == pytest.approx(0.627, abs=0.0015)
     assert abs(shared.B - (shared.A / 2) ** 2) < 1e-12
-    c, reached = construction.best_mixture(tasks, 2)
-    assert reached == pytest.approx(free.loss, rel=0.02)
+    c, least = construction.best_mixture(tasks, 2)
+    assert least == pytest.approx(free.loss, rel=0.02)
     assert [c[0], -c[1]] == pytest.approx([free.A, free.B], rel=0.02)
     eta = construction.best_shared_eta(tasks, 2)
     assert eta == pytest.approx(10 * shared.A / 2, rel=0.02)
@@ -175,7 +169,8 @@ def test_two_steps_against_monte_carlo_and_the_known_numbers():
 
 @pytest.mark.parametrize("f, N", [(10, 10), (1, 1), (4, 30)])
 def test_the_two_step_optima_are_optima(f, N):
-    free, shared = closed_forms.two_steps_free(f, N), closed_forms.two_steps_shared(f, N)
+    free = closed_forms.two_steps_free(f, N)
+    shared = closed_forms.two_steps_shared(f, N)
     assert free.loss < shared.loss < closed_forms.best_loss(f, N)
     for change in (0.99, 1.01):
         assert closed_forms.two_step_loss(free.A * change, free.B, f, N) > free.loss
@@ -186,7 +181,7 @@ def test_the_two_step_optima_are_optima(f, N):
 
 def test_inner_products_give_the_loss_of_any_mixture():
     tasks = sample(3, 6, 50, generator(5))
-    found = construction.inner(tasks, 1)
+    inner = construction.inner(tasks, 1)
     for beta in (0.0, 0.1, -1.0):
         expected = float(loss(one_step(tasks, beta), tasks.y[-1]))
-        assert float(found.loss(np.array([beta]))) == pytest.approx(expected)
+        assert float(inner.loss(np.array([beta]))) == pytest.approx(expected)

@@ -10,13 +10,11 @@ from icl_core.contract.experiment import Run
 from icl_core.papers.learners.diversity import one_layer
 from icl_core.papers.learners.diversity.run import compute
 from icl_core.papers.learners.diversity.settings import Config, View
+from tests.recorder import Recorder
 
-D, N, NOISE = 3, 5, 0.4
-
-
-class Silent:
-    def enter(self, what, first=0, steps=0):
-        pass
+D = 3
+N = 5
+NOISE = 0.4
 
 
 def tasks(count, seed=0):
@@ -48,11 +46,11 @@ def test_the_closed_form_is_the_error_on_sampled_prompts(count):
 def test_no_other_matrix_is_better(count):
     w = tasks(count)
     gamma = one_layer.optimum(w, N, NOISE)
-    best = one_layer.error_on(w, gamma, N, NOISE)
+    least = one_layer.error_on(w, gamma, N, NOISE)
     generator = torch.Generator().manual_seed(2)
     for _ in range(20):
         other = gamma + 0.05 * torch.randn(D, D, generator=generator, dtype=torch.float64)
-        assert one_layer.error_on(w, other, N, NOISE) > best - 1e-12
+        assert one_layer.error_on(w, other, N, NOISE) > least - 1e-12
 
 
 def test_its_rank_is_the_number_of_tasks_and_its_limit_a_multiple_of_the_identity():
@@ -75,7 +73,7 @@ def test_fitting_to_many_prompts_finds_the_optimum():
 
 @pytest.mark.parametrize("config", [Config(d=2, n=2, prompts=256, seeds=2), Config(d=4, n=8)])
 def test_a_run_is_measured_and_drawn_at_every_number_of_tasks(config):
-    run = Run(config, compute(config, Silent()))
+    run = Run(config, compute(config, Recorder()))
     experiment = registry.experiment("learners.diversity")
     assert experiment.metrics(run)
     assert np.isfinite(run["curve/memory_fresh"]).all()

@@ -37,24 +37,21 @@ def coefficients(rows=2, layers=3, seed=1):
 
 def token_by_token(layers, x, y, query):
     """The query's label after attention of heads with diagonal matrices, one a coefficient."""
-    xs = x
-    ys = y
-    xq = query
     yq = torch.zeros(COUNT, dtype=x.dtype)
     for w_xx, w_xy, w_yx, w_yy in layers:
 
-        def attended(to_x, to_y, xs=xs, ys=ys, w=(w_xx, w_xy, w_yx, w_yy)):
-            by_x = torch.einsum("tip,ip->tp", xs, to_x)  # scores of tokens by x, and by y
-            by_y = ys * to_y
-            more_x = torch.einsum("tp,tip->ip", w[0] * by_x + w[1] * by_y, xs) / N
-            more_y = ((w[2] * by_x + w[3] * by_y) * ys).sum(0) / N
+        def attended(to_x, to_y, x=x, y=y, w=(w_xx, w_xy, w_yx, w_yy)):
+            by_x = torch.einsum("tip,ip->tp", x, to_x)  # scores of tokens by x, and by y
+            by_y = y * to_y
+            more_x = torch.einsum("tp,tip->ip", w[0] * by_x + w[1] * by_y, x) / N
+            more_y = ((w[2] * by_x + w[3] * by_y) * y).sum(0) / N
             return more_x, more_y
 
-        added = [attended(xs[t], ys[t]) for t in range(N)]
-        more_x, more_y = attended(xq, yq)
-        xs = xs + torch.stack([each for each, _ in added])
-        ys = ys + torch.stack([each for _, each in added])
-        xq = xq + more_x
+        updates_x, updates_y = zip(*(attended(x[t], y[t]) for t in range(N)), strict=True)
+        more_x, more_y = attended(query, yq)
+        x = x + torch.stack(updates_x)
+        y = y + torch.stack(updates_y)
+        query = query + more_x
         yq = yq + more_y
     return yq
 
@@ -94,14 +91,14 @@ def test_moving_x_is_not_a_sum_of_gradients_and_is_read_differently_at_every_noi
     moved[0, :, 0] = -0.2
     moved[0, :, 2] = -0.4
     generator = torch.Generator().manual_seed(5)
-    lasts = []
+    last_entries = []
     for percent in (0.0, 130.0):
         G = draw_prompts(CONFIG, 2000, generator, percent).G
         decoded, explained = models.decoded(models.iterates(moved, G)[:, :, 0], G)
         assert float(explained[0]) > 1 - 1e-9
         assert float(explained[-1]) < 0.99
-        lasts.append(float(decoded[-1, -1]))
-    assert abs(lasts[0] - lasts[1]) > 0.05
+        last_entries.append(float(decoded[-1, -1]))
+    assert abs(last_entries[0] - last_entries[1]) > 0.05
 
 
 def test_the_best_ridge_has_the_mean_of_the_noise():
@@ -140,14 +137,13 @@ def test_bayes_weighs_noises_by_the_density_of_the_labels():
     taus = (np.arange(64) + 0.5) / 64 * CONFIG.largest
     for prompt in range(COUNT):
         X = x[..., prompt]
-        label = y[:, prompt]
         densities = []
         means = []
         for tau in taus:
             covariance = X @ X.T + tau**2 * torch.eye(N, dtype=X.dtype)
             law = MultivariateNormal(torch.zeros(N, dtype=X.dtype), covariance)
-            densities.append(law.log_prob(label))
-            means.append(X.T @ torch.linalg.solve(covariance, label))
+            densities.append(law.log_prob(y[:, prompt]))
+            means.append(X.T @ torch.linalg.solve(covariance, y[:, prompt]))
         likely = torch.softmax(torch.stack(densities), 0)
         torch.testing.assert_close(mean[:, prompt], likely @ torch.stack(means))
 

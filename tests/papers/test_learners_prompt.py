@@ -18,11 +18,7 @@ from icl_core.papers.learners.prompt.run import compute
 from icl_core.papers.learners.prompt.settings import GROUPS, MEMBERS, Config, View
 from icl_core.papers.learners.prompt.words import off_home
 from icl_core.papers.learners.shared import references, typed_points
-
-
-class Silent:
-    def enter(self, what, first=0, steps=0):
-        pass
+from tests.recorder import Recorder
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -40,7 +36,7 @@ def two(few_prompts):
 
 
 def _run(config):
-    return Run(config, compute(config, Silent()))
+    return Run(config, compute(config, Recorder()))
 
 
 def test_every_learner_is_drawn_somewhere():
@@ -51,7 +47,7 @@ def test_every_learner_is_drawn_somewhere():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("1 2", "x before the colon"),
         ("1 2: x", "x before the colon"),
@@ -61,8 +57,8 @@ def test_every_learner_is_drawn_somewhere():
         ("; ".join(["1: 1"] * 65), "at most 64"),
     ],
 )
-def test_pairs_that_are_none_are_refused(text, said):
-    with pytest.raises(BadSetting, match=said):
+def test_pairs_that_are_none_are_refused(text, message):
+    with pytest.raises(BadSetting, match=message):
         View(points=text)
 
 
@@ -133,8 +129,7 @@ def test_a_larger_x_keeps_the_target(two):
     np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
     assert "2 times" in off_home(two, View(scale=2.0))
     # a sum of y x is quadratic in x
-    clean = replace(two.config, noise=0.0)
-    run = _run(clean)
+    run = _run(replace(two.config, noise=0.0))
     one, four = (load_run.shown(run, View(scale=scale)).learned["sum"] for scale in (1.0, 2.0))
     np.testing.assert_allclose(four, 4 * one, rtol=1e-9)
 

@@ -13,17 +13,13 @@ from icl_core.in_context_regression.home import Home, error, sample
 from icl_core.in_context_regression.learner_table import BY_ID
 from icl_core.papers.learners.rotation.run import CASES, compute
 from icl_core.papers.learners.rotation.settings import Config, View
-
-
-class Silent:
-    def enter(self, what, first=0, steps=0):
-        pass
+from tests.recorder import Recorder
 
 
 @pytest.fixture(scope="module")
 def run():
     config = Config(d=3, n=8, layers=3, prompts=12)
-    return Run(config, compute(config, Silent()))
+    return Run(config, compute(config, Recorder()))
 
 
 def test_rotating_every_prompt_changes_nothing_for_plain_steps():
@@ -32,9 +28,9 @@ def test_rotating_every_prompt_changes_nothing_for_plain_steps():
     shares = []
     for rotated in (False, True):
         home = Home(3, 8, 0.0, "uneven", rotated, "white")
-        drawn = sample(home, 4000, torch.Generator().manual_seed(0))
-        learned = untrained.weights(BY_ID["gd"], drawn, {"rate": 0.4}, home, 3, every=False)[0]
-        losses = error(learned, drawn)
+        prompts = sample(home, 4000, torch.Generator().manual_seed(0))
+        learned = untrained.weights(BY_ID["gd"], prompts, {"rate": 0.4}, home, 3, every=False)[0]
+        losses = error(learned, prompts)
         shares.append((float(losses.mean()), float(losses.std()) / len(losses) ** 0.5))
     (first, first_error), (second, second_error) = shares
     assert abs(first - second) < 4 * np.hypot(first_error, second_error)
@@ -58,10 +54,9 @@ def test_polynomials_begin_at_zero(run):
 
 def test_with_equal_directions_nothing_is_lost():
     config = Config(d=3, n=8, layers=2, prompts=10, covariance="isotropic")
-    run = Run(config, compute(config, Silent()))
-    np.testing.assert_allclose(
-        run["share/floor/rotated"][:, 0], run["share/floor/fixed"][:, 0], rtol=1e-9
-    )
+    run = Run(config, compute(config, Recorder()))
+    rotated, fixed = (run[f"share/floor/{case}"][:, 0] for case in ("rotated", "fixed"))
+    np.testing.assert_allclose(rotated, fixed, rtol=1e-9)
 
 
 def test_a_run_is_measured_and_drawn(run):

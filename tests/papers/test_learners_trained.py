@@ -25,9 +25,16 @@ HOME = Home(3, 6, 0.3, "narrow", False, "white", 4.0)
 LEARNERS = registry.trained_learners()
 
 
-def prompt(count=7):
-    drawn = sample(HOME, count, torch.Generator().manual_seed(0))
-    return drawn.x.float(), drawn.y.float(), drawn.query.float()
+def prompt():
+    prompts = sample(HOME, 7, torch.Generator().manual_seed(0))
+    return prompts.x.float(), prompts.y.float(), prompts.query.float()
+
+
+def one_number_labels(x, y, query):
+    """The prompts as tasks of the GD-SSM, whose labels are f numbers: y and zeros."""
+    labels = torch.zeros(7, 3, 7)
+    labels[:-1, 0] = y
+    return Tasks(torch.cat([x, query[None]]), labels)
 
 
 def perturbed(learner):
@@ -99,19 +106,14 @@ def test_a_sequence_model_answers_as_in_its_own_experiment(id):
     x, y, query = prompt()
     model = perturbed(LEARNERS[id])
     setting = Setting(model="N-D", f=3, N=6, bias=True)
-    built = next(each for each in all_models.learners(setting) if each.model.id == id)
-    labels = torch.zeros(7, 3, 7)
-    labels[:-1, 0] = y
-    tasks = Tasks(torch.cat([x, query[None]]), labels)
-    expected = built.predict(model, tasks)[0, 0]
+    own = {learner.model.id: learner for learner in all_models.learners(setting)}
+    expected = own[id].predict(model, one_number_labels(x, y, query))[0, 0]
     torch.testing.assert_close(LEARNERS[id].predict(model, 3, 6, x, y, query), expected)
 
 
 def test_a_constructed_gd_ssm_is_one_step():
     x, y, query = prompt()
-    labels = torch.zeros(7, 3, 7)
-    labels[:-1, 0] = y
-    tasks = Tasks(torch.cat([x, query[None]]), labels)
+    tasks = one_number_labels(x, y, query)
     layer = any_layer.constructed(all_models.Layer("N-D", "row", 1, f=3, N=6), tasks)
     answers = LEARNERS["gd-ssm-1"].predict(layer.tensors(), 3, 6, x, y, query)
     step = gradient_descent.accumulated(tasks)[-1, 0]  # ∑ y x, [f, prompts]
@@ -131,12 +133,12 @@ def constructed_steps(rate, beta, covariance):
 def test_a_linear_transformer_can_be_its_construction(id):
     learner = LEARNERS[id]
     rule, steps = learner.construction
-    drawn = sample(HOME, 7, torch.Generator().manual_seed(0))
+    prompts = sample(HOME, 7, torch.Generator().manual_seed(0))
     settings = {"rate": 0.4} if rule == "gd-sigma" else {"rate": 0.4, "beta": 0.3}
     whitening = torch.diag(1 / HOME.eigenvalues()) if rule == "gd-sigma" else torch.eye(3).double()
     model = constructed_steps(0.4, settings.get("beta", 0.0), whitening)
-    own = memformers.weights(model, 3, 6, drawn.x, drawn.y)
-    expected = weights(BY_ID[rule], drawn, settings, HOME, steps, every=False)[0]
+    own = memformers.weights(model, 3, 6, prompts.x, prompts.y)
+    expected = weights(BY_ID[rule], prompts, settings, HOME, steps, every=False)[0]
     torch.testing.assert_close(own, expected)
 
 
@@ -147,15 +149,13 @@ def test_constructions_are_tuned_for_the_prompts_of_the_run(run):
     assert (rule.id, rule.name) == ("sum", "one step")
     prompts = sample(home, constructions.TUNED_ON, references.stream(0, run.config.seed))
     rate = rule.settings["rate"]
-    left = [
-        float(
-            learner_table.exact_errors(
-                BY_ID["sum"], prompts, {"rate": r}, home, 1, every=False
-            ).mean()
-        )
-        for r in (0.9 * rate, rate, 1.1 * rate)
-    ]
-    assert left[1] < min(left[0], left[2])
+
+    def mean_error(rate):
+        settings = {"rate": rate}
+        errors = learner_table.exact_errors(BY_ID["sum"], prompts, settings, home, 1, every=False)
+        return float(errors.mean())
+
+    assert mean_error(rate) < min(mean_error(0.9 * rate), mean_error(1.1 * rate))
     beside = constructions.beside(run)
     assert set(beside) == {"linear-steps", "memformer", "gd-ssm-1"}
     assert all(0 <= row.distance < 3 for row in beside.values())
@@ -172,7 +172,7 @@ def run(monkeypatch):
     results = {
         id: train._train(config, learner, {}, lambda *state: None) for id, learner in few.items()
     }
-    monkeypatch.setattr(train.phases, "run", lambda *given: results)
+    monkeypatch.setattr(train.phases, "run", lambda *arguments: results)
     return Run(config, train.compute(config, None))
 
 

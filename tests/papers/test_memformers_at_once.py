@@ -17,16 +17,13 @@ from icl_core.training import batched
 from icl_core.training.phases import Phase
 from tests.recorder import Interrupted, Recorder
 
-STEPS, KILLED = 12, 5  # of a training, and those after which it is killed
+STEPS = 12  # of a training
+KILLED = 5  # and those after which it is killed
 # experiment, preset, what is smaller, and how many programs of how many trainings there are
 RUNS = {
     "methods": ("lfom", {"steps": STEPS, "layers": 3}, [6]),
     "methods of five kinds": ("all", {"steps": STEPS, "layers": 2}, [8]),
-    "methods behind first phases": (
-        "all",
-        {"steps": STEPS, "layers": 2, "first_steps": 10},
-        [8],
-    ),
+    "methods behind first phases": ("all", {"steps": STEPS, "layers": 2, "first_steps": 10}, [8]),
     "variances": ("one covariance", {"steps": STEPS, "gate_steps": 10, "gate_prompts": 64}, [3]),
     "learned": ("to the end", {"steps": STEPS, "layers": 3}, [3, 3, 3, 3]),
 }
@@ -53,44 +50,44 @@ def as_workers_compute():
 @pytest.fixture
 def outcomes(monkeypatch):
     """What each training of a program ended with."""
-    seen = []
+    outcomes = []
     train = batched.train
 
-    def watched(*given):
-        for index, outcome in train(*given):
-            seen.append(outcome)
+    def watched(*arguments):
+        for index, outcome in train(*arguments):
+            outcomes.append(outcome)
             yield index, outcome
 
     monkeypatch.setattr(batched_trainings.batched, "train", watched)
-    return seen
+    return outcomes
 
 
 class Watched(Recorder):
-    """Counts the trainings of each program, and keeps what it is given by name."""
+    """Counts the trainings of each program, and keeps the tensors of each by name."""
 
-    def __init__(self, stop=None, saved=None, made=None):
+    def __init__(self, stop=None, saved=None, earlier_programs=None):
         super().__init__(stop, saved)
-        self.made = made or {}
-        self.given = {}
+        self.earlier_programs = earlier_programs or {}
+        self.tensors = {}
 
     def take(self, trainings):
-        return NextTraining(trainings[0], self.made.get(trainings[0]))
+        return NextTraining(trainings[0], self.earlier_programs.get(trainings[0]))
 
     def give(self, name, made):
-        self.given[name] = {key: np.array(array) for key, array in made.items()}
+        self.tensors[name] = {key: np.array(array) for key, array in made.items()}
 
     @property
     def programs(self) -> list[int]:
         """How many trainings each program had."""
-        counts = [len({key.split("/")[1] for key in made}) for made in self.given.values()]
+        counts = [len({key.split("/")[1] for key in keys}) for keys in self.tensors.values()]
         return [count for count in counts if count > 1]
 
 
 def setting(case: str):
     preset, changes, _ = RUNS[case]
     experiment = registry.experiment(f"memformers.{case.split()[0]}")
-    presets = {each.name: each.config for each in experiment.presets}
-    return experiment, replace(presets[preset], **changes)
+    configs = {preset.name: preset.config for preset in experiment.presets}
+    return experiment, replace(configs[preset], **changes)
 
 
 def same(one, other) -> bool:
@@ -115,29 +112,35 @@ def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch, outc
     assert same(at_once, experiment.run(config, alone)) and not alone.programs
 
 
-def test_a_program_that_is_killed_goes_on_to_the_same_digits():
+def killed_run():
+    """The experiment, its setting, and the progress of a run that was killed."""
     experiment, config = setting("methods")
-    whole = experiment.run(config, Watched())
     killed = Watched(stop=6 * KILLED)  # these steps of each
     with pytest.raises(Interrupted):
         experiment.run(config, killed)
+    return experiment, config, killed
+
+
+def test_a_program_that_is_killed_goes_on_to_the_same_digits():
+    experiment, config, killed = killed_run()
+    whole = experiment.run(config, Watched())
     assert same(experiment.run(config, Watched(saved=killed.saved)), whole)
     # goes on in pieces: a training in a checkpoint may be alone in it
-    one = {name: array for name, array in killed.saved.items() if name.startswith("now/main 3/")}
-    assert same(experiment.run(config, Watched(saved=one)), whole)
+    piece = {name: array for name, array in killed.saved.items() if name.startswith("now/main 3/")}
+    assert same(experiment.run(config, Watched(saved=piece)), whole)
 
 
 def test_a_program_may_be_another_workers():
     experiment, config = setting("methods behind first phases")
     first = Watched()
     whole = experiment.run(config, first)
-    again = Watched(made=first.given)
-    assert same(experiment.run(config, again), whole) and not again.given
+    again = Watched(earlier_programs=first.tensors)
+    assert same(experiment.run(config, again), whole) and not again.tensors
 
 
 def test_models_that_need_every_example_are_trained_alone():
     _, config = setting("methods")
-    plan = [Phase("main 1", 30, lambda *given: {}), Phase("main 2", 30, lambda *given: {})]
+    plan = [Phase(f"main {depth}", 30, lambda *arguments: {}) for depth in (1, 2)]
     configs = {phase.name: replace(config, variant="token") for phase in plan}
     planned = batched_trainings.at_once(plan, configs)
     assert [phase.together for phase in planned] == [None, None]
@@ -145,7 +148,7 @@ def test_models_that_need_every_example_are_trained_alone():
 
 def test_a_program_has_no_more_prompts_than_come_in_one_chunk():
     _, config = setting("methods")
-    plan = [Phase(f"main {depth}", 30, lambda *given: {}) for depth in range(1, 8)]
+    plan = [Phase(f"main {depth}", 30, lambda *arguments: {}) for depth in range(1, 8)]
     configs = {phase.name: replace(config, d=8, batch=4000) for phase in plan}
     assert batched_trainings.most(configs["main 1"]) == 2
     planned = batched_trainings.at_once(plan, configs)
@@ -163,18 +166,15 @@ def test_who_has_other_digits_is_trained_alone(monkeypatch, outcomes):
         return loss, slopes * (1 + 1e-6 * (len(table) > 1))
 
     monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", other_digits)
-    made = experiment.run(config, Watched())
+    tensors = experiment.run(config, Watched())
     assert len(outcomes) == 6
     assert all(isinstance(outcome, batched.Differs) for outcome in outcomes)
     monkeypatch.setattr(batched_trainings.first_order, "loss_and_slopes", plain)
-    assert same(made, experiment.run(config, Watched()))
+    assert same(tensors, experiment.run(config, Watched()))
 
 
 def test_what_is_resumed_counts_from_the_first_report_on():
-    experiment, config = setting("methods")
-    killed = Watched(stop=6 * KILLED)
-    with pytest.raises(Interrupted):
-        experiment.run(config, killed)
+    experiment, config, killed = killed_run()
     again = Watched(saved=killed.saved)
     experiment.run(config, again)
     assert again.reports[0][0] == 6 * KILLED
@@ -183,10 +183,7 @@ def test_what_is_resumed_counts_from_the_first_report_on():
 
 
 def test_a_program_that_is_stopped_is_saved_once():
-    experiment, config = setting("methods")
-    killed = Watched(stop=6 * KILLED)
-    with pytest.raises(Interrupted):
-        experiment.run(config, killed)
+    *_, killed = killed_run()
     assert len([done for done, _, _ in killed.reports if done >= 6 * KILLED]) == 1
 
 
@@ -204,10 +201,11 @@ def test_gates_that_are_learned_at_once_are_those_learned_alone(start):
         heads = Heads(Gamma, 0.1 * A)
         cases.append(Case(heads, batch, experts.starts(heads)[start]))
     at_once = experts.adapt_all(cases, 30)
-    for case, done in zip(cases, at_once, strict=True):
+    for case, adapted in zip(cases, at_once, strict=True):
         alone = experts.adapt(case.heads, case.batch, 30, False, case.start)
-        assert torch.equal(done.gates, alone.gates) and torch.equal(done.losses, alone.losses)
-        assert torch.isfinite(done.gates).all()
+        assert torch.equal(adapted.gates, alone.gates)
+        assert torch.equal(adapted.losses, alone.losses)
+        assert torch.isfinite(adapted.gates).all()
     whole = experts._joined(cases)
     assert experts._has_same_digits(whole, cases)
     other = whole._replace(start=whole.start + 1e-3)

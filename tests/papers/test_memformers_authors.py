@@ -21,12 +21,6 @@ SMALL = {"d": 3, "n": 5, "layers": 2, "batch": 8, "steps": 10, "seeds": 2}
 FIGURE_2 = next(preset.config for preset in PRESETS if preset.name == "figure 2")
 
 
-def sums(normals: authors_prompts.Normals) -> list[float]:
-    """Return the sums of what a batch is made of."""
-    parts = (normals.U, normals.target, normals.query)
-    return [float(part.double().sum()) for part in parts]
-
-
 @pytest.mark.parametrize(
     ("normals", "first", "total"),
     [
@@ -66,7 +60,8 @@ def sums(normals: authors_prompts.Normals) -> list[float]:
 def test_the_prompts_are_those_of_the_authors_generator(normals, first, total):
     start = [normals.U[0, 0, 0], normals.U[1, 0, 0], normals.target[0, 0], normals.query[0, 0]]
     assert [float(number) for number in start] == pytest.approx(first, abs=2e-4)
-    assert sums(normals) == pytest.approx(total, abs=0.02)
+    sums = [float(part.double().sum()) for part in (normals.U, normals.target, normals.query)]
+    assert sums == pytest.approx(total, abs=0.02)
 
 
 def test_the_first_draw_of_weights_is_not_used():
@@ -83,7 +78,8 @@ def test_the_first_draw_of_weights_is_not_used():
 
 def test_every_seed_turns_the_same_prompts_with_the_rotation_of_the_authors():
     config = Config(**SMALL, batches="authors", variant="token", initial=1e-4)
-    batch, normals = Batches(config).at(0), authors_prompts.training_batch(3, 5, 8)
+    batch = Batches(config).at(0)
+    normals = authors_prompts.training_batch(3, 5, 8)
     assert batch.U is not None and batch.query is not None
     for seed, covariance in enumerate(covariances(config)):
         U = authors_prompts.rotation(3, seed).float()
@@ -111,7 +107,8 @@ def test_an_averaged_diagonal_is_what_averaging_before_each_step_gives():
     generator = torch.Generator().manual_seed(0)
     weights = torch.randn(4, generator=generator)
     start = torch.randn(4, generator=generator)
-    ours, theirs = start.clone().requires_grad_(), start.clone().requires_grad_()
+    ours = start.clone().requires_grad_()
+    theirs = start.clone().requires_grad_()
     losses = []
     for entries, in_place in ((ours, False), (theirs, True)):
         adam = torch.optim.Adam([entries], lr=0.1)
@@ -142,10 +139,11 @@ def test_conjugate_gradient_leaves_out_the_last_example():
     config = Config(**SMALL, batches="authors")
     normals = authors_prompts.training_batch(3, 5, 8)
     D = covariances(config)[0].eigenvalues.sqrt()[:, None]
-    X, target = D[:, :, None] * normals.U[:, :4].double(), normals.target.double() / D
+    X = D[:, :, None] * normals.U[:, :4].double()
+    target = normals.target.double() / D
     path = conjugate_gradient(gram(X), target, 2).iterates
-    missed = ((path[1:] - target) * (normals.query.double() * D)).sum(1)
-    expected = missed.square().mean(1).float().numpy()
+    errors = ((path[1:] - target) * (normals.query.double() * D)).sum(1)
+    expected = errors.square().mean(1).float().numpy()
     np.testing.assert_allclose(test_set.classical_of_authors(config)["authors/cg_train"], expected)
 
 

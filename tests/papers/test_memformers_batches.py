@@ -1,5 +1,7 @@
 """Few prompts: many batches of them, and a Memformer learned from batches of every size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,9 @@ from icl_core.papers.memformers.methods.settings import FEW
 from icl_core.papers.memformers.methods.settings import Config as Methods
 
 SIZES = [1, 3, 10, 30, 100, 300, 1000]
+# planted leads, at every size: on the batch's own prompts, and on fresh ones
+OWN = [-9.0, -5, -3, -2, -1, -0.5, -0.2]
+FRESH = [3.0, 3, 2, 2, 1, 0.4, -0.1]
 
 
 def run_of(own: list[float], fresh: list[float], spread: float = 0.0) -> Run:
@@ -23,19 +28,16 @@ def run_of(own: list[float], fresh: list[float], spread: float = 0.0) -> Run:
         "evaluated/loss": 0.5 + np.array(fresh) + turns,
         "baseline/cg_train": np.full((5, 7), 1.0),
     }
-    tensors = {name: np.exp(values)[..., None] for name, values in logs.items()}
+    tensors = {name: np.exp(log_losses)[..., None] for name, log_losses in logs.items()}
     tensors["baseline/cg"] = np.exp(np.array([0.5]))
     tensors["size/prompts"] = np.array(SIZES)
     return Run(config, tensors)
 
 
 def test_a_planted_lead_is_found():
-    own = [-9.0, -5, -3, -2, -1, -0.5, -0.2]
-    fresh = [3.0, 3, 2, 2, 1, 0.4, -0.1]
-    run = run_of(own, fresh, spread=0.01)
-    found_own, found_fresh = lead(run)
-    np.testing.assert_allclose(found_own.mean(0), own, atol=1e-6)
-    np.testing.assert_allclose(found_fresh.mean(0), fresh, atol=1e-6)
+    run = run_of(OWN, FRESH, spread=0.01)
+    for computed, planted in zip(lead(run), (OWN, FRESH), strict=True):
+        np.testing.assert_allclose(computed.mean(0), planted, atol=1e-6)
     title = draw.against_cg(run, View()).title
     assert title == "Ahead of CGD on its own prompts at every N, on fresh ones from 1000 on"
 
@@ -47,9 +49,7 @@ def test_a_lead_within_two_errors_is_not_told():
 
 
 def test_the_claims_on_batch_sizes_are_those_of_the_planted_run():
-    own = [-9.0, -5, -3, -2, -1, -0.5, -0.2]
-    fresh = [3.0, 3, 2, 2, 1, 0.4, -0.1]
-    run = run_of(own, fresh, spread=0.01)
+    run = run_of(OWN, FRESH, spread=0.01)
     deep = {name: array.repeat(4, -1) for name, array in run.tensors.items() if array.ndim == 3}
     deep["evaluated/median"] = deep["evaluated/loss"]
     deep |= {f"endless/{name}": np.ones((5, 4)) for name in ("loss", "median")}
@@ -63,22 +63,23 @@ def test_the_claims_on_batch_sizes_are_those_of_the_planted_run():
 def test_the_memformer_of_a_batch_size_is_that_of_figure_6():
     config = Config(memory="memformer scalar", **BATCH_SIZES)
     model = model_of(config, 10)
+    figure_6 = replace(FEW, batch=10)
     for name in ("variant", "preconditioner", "batches", "batch", "learning_rate", "schedule"):
-        assert getattr(model, name) == getattr(FEW.__class__(**{**vars(FEW), "batch": 10}), name)
+        assert getattr(model, name) == getattr(figure_6, name)
     assert (model.coordinates, model.initial) == (FEW.coordinates, FEW.initial)
     assert (model.clip, model.beta_2, model.objective) == (FEW.clip, FEW.beta_2, FEW.objective)
 
 
 @pytest.mark.parametrize(
-    ("config", "says"),
+    ("config", "message"),
     [
         (lambda: Config(memory="memformer full", prompts="spheres"), "gaussian"),
         (lambda: Methods(seeds=41, batch=10), "seeds"),
         (lambda: Config(sizes="1,2,3,4,5,6,7,8"), "sizes"),
     ],
 )
-def test_what_cannot_be_asked_for(config, says):
-    with pytest.raises(BadSetting, match=says):
+def test_what_cannot_be_asked_for(config, message):
+    with pytest.raises(BadSetting, match=message):
         config()
 
 

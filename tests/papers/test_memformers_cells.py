@@ -1,6 +1,7 @@
 """How a number is made: an entry of Σ^½ A Σ^½ from its products, a learned coefficient from Γ and
 the layer's a."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,8 @@ from icl_core.papers.memformers.methods.draw.tables import terms_of
 from icl_core.papers.memformers.shared import variants
 from tests.cells import check, explained, shipped, views
 
-METHODS, CONVERGENCE = "memformers.methods", "memformers.convergence"
+METHODS = "memformers.methods"
+CONVERGENCE = "memformers.convergence"
 RUNS = [
     (CONVERGENCE, "sigma", {"identities"}),
     (CONVERGENCE, "whitened", {"identities"}),
@@ -28,7 +30,7 @@ RUNS = [
 def test_the_terms_make_the_number_that_the_map_shows(experiment, preset, names):
     run = shipped(experiment, preset)
     drawings = explained(experiment, run)
-    assert {each.name for each in drawings} == names
+    assert {drawing.name for drawing in drawings} == names
     for drawing in drawings:
         for view in views(experiment, run):
             check(drawing, run, view)
@@ -40,14 +42,14 @@ def test_the_terms_make_the_number_that_the_map_shows(experiment, preset, names)
 def test_a_coefficient_is_that_of_the_decoded_table(variant, joined):
     config = replace(registry.experiment(METHODS).presets[0].config, variant=variant)
     generator = torch.Generator().manual_seed(3)
-    parameters = {name: value.cpu() for name, value in variants.initial(config, generator).items()}
+    initial = variants.initial(config, generator)
+    parameters = {name: tensor.cpu() for name, tensor in initial.items()}
     if "Gamma" in parameters:
         parameters["Gamma"] = torch.randn(parameters["Gamma"].shape, generator=generator)
     root = torch.eye(config.d)[None] + 0.1
     table, _ = decode.learned(parameters, config, root)
     for row, column in ((1, 0), (2, 2)):
         terms, how = terms_of(parameters, config, root, row, column)
-        total = (
-            terms[0].value * terms[1].value if how == PRODUCT else sum(term.value for term in terms)
-        )
+        values = [term.value for term in terms]
+        total = math.prod(values) if how == PRODUCT else sum(values)
         assert how == joined and total == pytest.approx(table[row, column], rel=1e-5, abs=1e-7)

@@ -14,7 +14,7 @@ from icl_core.papers.memformers.methods.draw import depth, stage, tables
 from icl_core.papers.memformers.methods.iterates import axes as prompt_axes
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.methods.train import compute as train
-from icl_core.papers.memformers.shared import baselines, variants
+from icl_core.papers.memformers.shared import baselines, model, variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
 from icl_core.papers.memformers.shared.draw import preconditioner
 from icl_core.papers.memformers.shared.load_run import iterates, parameters_at, prompt_of, root_of
@@ -61,13 +61,12 @@ ODD = {
 
 
 @cache
-def made(**changes) -> Run:
+def short_run(**changes) -> Run:
     config = Config(
         **{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes}
     )
-    with (
-        pytest.MonkeyPatch.context() as few
-    ):  # prompts evaluated on: it is the drawing that is tested
+    with pytest.MonkeyPatch.context() as few:
+        # prompts evaluated on: it is the drawing that is tested
         for name in ("PROMPTS", "WATCHED", "BLOCK"):
             few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
         return Run(config, train(config, Recorder()))
@@ -77,12 +76,10 @@ def runs():
     return [*({"variant": name} for name in VARIANTS), *ODD.values()]
 
 
-def drawn(run: Run, view: View):
-    return {
-        name: draw(run, view)
-        for name, (draw, applies) in DRAWINGS.items()
-        if not applies or applies(run.config)
-    }
+def panels(run: Run, view: View) -> list[Panel]:
+    return [
+        draw(run, view) for draw, applies in DRAWINGS.values() if not applies or applies(run.config)
+    ]
 
 
 def check(panel: Panel):
@@ -95,23 +92,18 @@ def check(panel: Panel):
     "changes", runs(), ids=lambda changes: "-".join(map(str, changes.values()))
 )
 def test_every_drawing_draws(changes):
-    run = made(**changes)
-    for panel in drawn(run, MOST).values():
+    run = short_run(**changes)
+    for panel in panels(run, MOST):
         check(panel)
         assert panel.data is not None and len(panel.data)
 
 
 def test_a_run_that_is_still_going_shows_its_curves():
-    whole = made(variant="lfom", seeds=2, beside="linear")
-    curves = {
-        name: array.copy() for name, array in whole.tensors.items() if name.startswith("curve/")
-    }
-    for name in curves:
-        if name != "curve/step":
-            curves[name][:, 3:] = np.nan
-    only_main = {
-        name: array for name, array in curves.items() if not name.startswith("curve/beside/")
-    }
+    whole = short_run(variant="lfom", seeds=2, beside="linear")
+    curves = {name: a.copy() for name, a in whole.tensors.items() if name.startswith("curve/")}
+    for name in curves.keys() - {"curve/step"}:
+        curves[name][:, 3:] = np.nan
+    only_main = {name: a for name, a in curves.items() if not name.startswith("curve/beside/")}
     for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
         run = Run(whole.config, tensors, finished=False)
         for draw in (preconditioner.training_panel, preconditioner.distances_panel):
@@ -119,20 +111,22 @@ def test_a_run_that_is_still_going_shows_its_curves():
 
 
 def test_numbers_that_are_not_finite_are_left_out():
-    run = made(variant="lfom")
+    run = short_run(variant="lfom")
     broken = dict(run.tensors)
     for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "evaluated/loss"):
         broken[name] = np.array([np.inf, np.nan], np.float32) + np.zeros_like(broken[name])
     broken["baseline/pcg"] = np.zeros_like(broken["baseline/pcg"])
     for key in ("reference/floor_steps", "reference/floor_scalar_steps"):
         broken[key] = np.full_like(broken[key], np.nan)
-    for panel in drawn(Run(run.config, broken), View(overlay="all")).values():
+    for panel in panels(Run(run.config, broken), View(overlay="all")):
         check(panel)
 
 
 def test_view_and_config_share_no_field():
-    names = [{field.name for field in dataclasses.fields(cls)} for cls in (View, Config)]
-    assert not names[0] & names[1]
+    of_view, of_config = (
+        {field.name for field in dataclasses.fields(cls)} for cls in (View, Config)
+    )
+    assert not of_view & of_config
 
 
 @pytest.fixture
@@ -159,8 +153,8 @@ def test_momentum_forgets_by_beta():
     [(momentum, baselines.momentum_table), (nesterov, baselines.nesterov_table)],
 )
 def test_decoded_methods_make_the_same_iterates(prompts, method, table, beta):
-    made = baselines.replay(table(6, 0.4, beta), *prompts)
-    assert torch.allclose(made, method(*prompts, 6, 0.4, beta), atol=1e-5)
+    iterates = baselines.replay(table(6, 0.4, beta), *prompts)
+    assert torch.allclose(iterates, method(*prompts, 6, 0.4, beta), atol=1e-5)
 
 
 def test_summed_counts_from_the_start(prompts):
@@ -176,10 +170,9 @@ def test_decoded_conjugate_gradient_makes_the_same_iterates(prompts):
     S, target = prompts
     for prompt in range(S.shape[-1]):
         one = S[..., prompt : prompt + 1], target[..., prompt : prompt + 1]
-        done = conjugate_gradient(*one, 3)
-        assert torch.allclose(
-            baselines.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5
-        )
+        path = conjugate_gradient(*one, 3)
+        replayed = baselines.replay(mean_coefficients(path), *one)
+        assert torch.allclose(replayed, path.iterates, atol=1e-5)
 
 
 @pytest.mark.parametrize("table", [baselines.momentum_table(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
@@ -199,16 +192,16 @@ def test_equivalent_steps_of_a_transformer_are_its_own():
 def test_the_learned_table_is_the_model_where_it_holds_all_of_it(variant):
     """With A_l = a I the numbers are the model: in units of Σ's mean eigenvalue, on gradients in
     whitened coordinates of an isotropic Σ."""
-    run = made(variant=variant, preconditioner="scalar", spectrum="isotropic", beside="none")
-    parameters, root = parameters_at(run, 1, 2), root_of(run, 1)
+    run = short_run(variant=variant, preconditioner="scalar", spectrum="isotropic", beside="none")
+    parameters = parameters_at(run, 1, 2)
+    root = root_of(run, 1)
     table, share = decoded.learned(parameters, run.config, root)
     U, target, _ = prompt_of(run, 3)
     S = gram(U[..., None])
     batch = Batch(S[None], target[None, :, None, None], U[None, ..., None])
     path = iterates(parameters, run.config, root, batch)
-    assert share == pytest.approx(1) and torch.allclose(
-        baselines.replay(table, S, target[:, None]), path, atol=1e-5
-    )
+    assert share == pytest.approx(1)
+    assert torch.allclose(baselines.replay(table, S, target[:, None]), path, atol=1e-5)
 
 
 def test_the_units_of_original_coordinates():
@@ -232,14 +225,13 @@ def test_axes_are_two_different_ones():
 
 def test_the_trained_path_ends_where_the_model_is_evaluated():
     """The last iterate of every variant, by all layers, is the model's own output."""
-    from icl_core.papers.memformers.shared import model
-
     for variant in VARIANTS:
-        run = made(variant=variant)
-        parameters, root = parameters_at(run, 1, 2), root_of(run, 1)
+        run = short_run(variant=variant)
+        parameters = parameters_at(run, 1, 2)
+        root = root_of(run, 1)
         U, target, _ = prompt_of(run, 0)
         batch = Batch(gram(U[..., None])[None], target[None, :, None, None], U[None, ..., None])
         path = iterates(parameters, run.config, root, batch)
         assert path.shape == (3, run.config.d, 1) and not path[0].any()
-        left = model.errors(parameters, run.config, root, batch)[0, :, 0]
-        assert torch.allclose(target[:, None] - path[-1], left, atol=1e-6)
+        error = model.errors(parameters, run.config, root, batch)[0, :, 0]
+        assert torch.allclose(target[:, None] - path[-1], error, atol=1e-6)

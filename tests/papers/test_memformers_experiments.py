@@ -29,15 +29,18 @@ class Showing(Recorder):
         live()
 
 
+def run_of(experiment, config) -> Run:
+    return Run(config, experiment.run(config, Showing()))
+
+
 @pytest.fixture(scope="module", params=list(SMALL))
-def made(request):
+def experiment_and_run(request):
     experiment = registry.experiment(request.param)
-    config = SMALL[request.param]
-    return experiment, Run(config, experiment.run(config, Showing()))
+    return experiment, run_of(experiment, SMALL[request.param])
 
 
-def test_small_runs_have_metrics_a_headline_and_panels(made):
-    experiment, run = made
+def test_small_runs_have_metrics_a_headline_and_panels(experiment_and_run):
+    experiment, run = experiment_and_run
     assert all(np.isfinite(metric.value) for metric in experiment.metrics(run))
     assert experiment.headline(run, experiment.view()).endswith(".")
     for drawing in experiment.drawings:
@@ -46,30 +49,25 @@ def test_small_runs_have_metrics_a_headline_and_panels(made):
             assert panel.title and len(panel.caption) > 40
 
 
-def test_live_drawings_draw_what_there_is_so_far(made):
-    experiment, run = made
-    curves = {name: array for name, array in run.tensors.items() if name.startswith("curve/")}
-    named = {name: array for name, array in run.tensors.items() if name.startswith("names/")}
-    curves = {
-        n: a if n == "curve/step" else np.where(np.arange(a.shape[1]) < 3, a, np.nan)
-        for n, a in curves.items()
-    }
+def test_live_drawings_draw_what_there_is_so_far(experiment_and_run):
+    experiment, run = experiment_and_run
+    tensors = {}
+    for name, array in run.tensors.items():
+        if name.startswith("names/") or name == "curve/step":
+            tensors[name] = array
+        elif name.startswith("curve/"):
+            tensors[name] = np.where(np.arange(array.shape[1]) < 3, array, np.nan)
+    begun = Run(run.config, tensors, finished=False)
     for drawing in experiment.drawings:
         if drawing.live and drawing.applies(run.config):
-            assert (
-                drawing.draw(
-                    Run(run.config, {**named, **curves}, finished=False), experiment.view()
-                ).figure
-                is not None
-            )
+            assert drawing.draw(begun, experiment.view()).figure is not None
 
 
 def test_the_headline_calls_an_underdetermined_prompt_so():
     experiment = registry.experiment("memformers.methods")
     config = settings.Config(steps=10, layers=1, batch=20, n=3, beside="none")
-    assert "underdetermined" in experiment.headline(
-        Run(config, experiment.run(config, Showing())), experiment.view()
-    )
+    run = run_of(experiment, config)
+    assert "underdetermined" in experiment.headline(run, experiment.view())
 
 
 @pytest.mark.parametrize(
@@ -90,10 +88,9 @@ def test_numbers_of_prompts_are_checked(text, message):
 def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     experiment = registry.experiment("memformers.learned")
     config = learned_settings.Config(steps=300, layers=2, sizes="1", memory="learned")
-    run = Run(config, experiment.run(config, Showing()))
-    assert np.isfinite(
-        [m.value for m in experiment.metrics(run) if m.value is not None and not np.isnan(m.value)]
-    ).all()
+    run = run_of(experiment, config)
+    values = [metric.value for metric in experiment.metrics(run) if metric.value is not None]
+    assert not np.isinf(values).any()
     for drawing in experiment.drawings:
         figure = drawing.draw(run, experiment.view()).figure
         assert figure is None or "Infinity" not in json.dumps(figure.to_dict())

@@ -24,26 +24,26 @@ from icl_core.papers.memformers.variances.train import heads_at
 from tests.drawn import checked
 from tests.recorder import Interrupted, Recorder
 
+MIXTURE = gaussians.Config(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6)
 TINY = {
     "variances": scales.Config(
         layers=2, steps=20, gate_steps=10, gate_prompts=20, unseen="0.5", variances="1, 2", d=3, n=6
     ),
-    "mixture": gaussians.Config(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6),
-    "components": gaussians.Config(
-        prompts="components",
-        layers=2,
-        steps=20,
-        gate_steps=10,
-        gate_prompts=20,
-        batch=20,
-        n=6,
-        learning_rate=0.01,
-    ),
+    "mixture": MIXTURE,
+    "components": replace(MIXTURE, prompts="components", learning_rate=0.01),
 }
 EXPERIMENTS = {
     "variances": variances.EXPERIMENT,
     "mixture": mixture.EXPERIMENT,
     "components": mixture.EXPERIMENT,
+}
+ONE_COMPONENT = {
+    "seeds": 2,
+    "means": "3",
+    "variances": "0.01",
+    "weights": "1",
+    "gate_prompts": 1,
+    "layers": 1,
 }
 ODD = {
     "variances": {
@@ -53,22 +53,8 @@ ODD = {
         "start": "zeros",
         "gate_prompts": 1,
     },
-    "mixture": {
-        "seeds": 2,
-        "means": "3",
-        "variances": "0.01",
-        "weights": "1",
-        "gate_prompts": 1,
-        "layers": 1,
-    },
-    "components": {
-        "seeds": 2,
-        "means": "3",
-        "variances": "0.01",
-        "weights": "1",
-        "gate_prompts": 1,
-        "layers": 1,
-    },
+    "mixture": ONE_COMPONENT,
+    "components": ONE_COMPONENT,
 }
 
 
@@ -125,40 +111,40 @@ def test_a_head_moved_to_another_variance_is_itself_with_the_right_gate(variance
     learned = [{"A": draw(2, 1, 3, 5, 5), "Gamma": draw(2, 3, 3)} for _ in range(2)]
     for h, own in enumerate((1.0, 2.0)):
         only = torch.eye(2)[h].expand(2, 2)
-        home, moved = heads_at(config, learned, own, 0), heads_at(config, learned, variance, 0)
-        gate = only * own / variance
-        torch.testing.assert_close(
-            experts.table(only, home.Gamma, home.A),
-            experts.table(gate, moved.Gamma, moved.A),
-            rtol=1e-5,
-            atol=1e-5,
-        )
+        home = heads_at(config, learned, own, 0)
+        moved = heads_at(config, learned, variance, 0)
+        at_home = experts.table(only, home.Gamma, home.A)
+        gated = experts.table(only * own / variance, moved.Gamma, moved.A)
+        torch.testing.assert_close(at_home, gated, rtol=1e-5, atol=1e-5)
 
 
 def test_adapting_finds_a_planted_scalar():
     eye = torch.eye(4).expand(2, 1, 1, 4, 4)
-    alone, batch = Heads(torch.ones(2, 1, 1, 1), eye / 7), batch_for()
+    alone = Heads(torch.ones(2, 1, 1, 1), eye / 7)
+    batch = batch_for()
     S = batch.S[0]
     best = float(S.diagonal().sum() / S.square().sum())  # least |I − r S|²
-    done = experts.adapt(alone, batch, 200, False, torch.ones(2, 1))
-    torch.testing.assert_close(done.gates, torch.full((2, 1), 7 * best), rtol=1e-3, atol=0)
+    adapted = experts.adapt(alone, batch, 200, False, torch.ones(2, 1))
+    torch.testing.assert_close(adapted.gates, torch.full((2, 1), 7 * best), rtol=1e-3, atol=0)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 def test_adapting_lowers_the_loss_whatever_the_scale(scale):
-    every, batch = expert_heads(), batch_for()
+    batch = batch_for()
+    every = expert_heads()
     every = replace(every, A=every.A * scale)
     for start in experts.starts(every).values():
-        done = experts.adapt(every, batch, 60, False, start)
-        assert (done.losses[-1] < done.losses[0]).all()
-        assert torch.isfinite(done.gates).all()
+        adapted = experts.adapt(every, batch, 60, False, start)
+        assert (adapted.losses[-1] < adapted.losses[0]).all()
+        assert torch.isfinite(adapted.gates).all()
     both = experts.adapt(every, batch, 60, True, experts.starts(every)["even"])
-    assert both.losses[-1].sum() < done.losses[-1].sum()
+    assert both.losses[-1].sum() < adapted.losses[-1].sum()
     assert not both.Gamma.equal(every.Gamma)
 
 
 def test_one_scalar_takes_the_head_that_loses_least():
-    good, bad = expert_heads(H=1), expert_heads(H=1, seed=3)
+    good = expert_heads(H=1)
+    bad = expert_heads(H=1, seed=3)
     both = Heads(
         torch.cat([bad.Gamma * 0.01, good.Gamma], 1),
         torch.cat([bad.A[..., [0]] * torch.ones(4), good.A], 1),
@@ -220,12 +206,12 @@ def test_variances_that_are_none_are_refused():
 
 
 def test_tokens_have_the_moments_of_the_mixture():
-    of = mixture_of(gaussians.Config())
-    x = heads.tokens(of, (400_000,), torch.Generator().manual_seed(0)).double()
-    mean = sum(w * m for w, m in zip(of.weights, of.means, strict=True))
-    for power, expected in ((1, mean), (2, of.second), (4, of.fourth)):
-        values = x**power
-        assert abs(float(values.mean()) - expected) < 4 * float(values.std()) / 400_000**0.5
+    law = mixture_of(gaussians.Config())
+    x = heads.tokens(law, (400_000,), torch.Generator().manual_seed(0)).double()
+    mean = sum(w * m for w, m in zip(law.weights, law.means, strict=True))
+    for power, expected in ((1, mean), (2, law.second), (4, law.fourth)):
+        powers = x**power
+        assert abs(float(powers.mean()) - expected) < 4 * float(powers.std()) / 400_000**0.5
 
 
 def test_components_are_as_frequent_as_their_weights():
@@ -234,14 +220,14 @@ def test_components_are_as_frequent_as_their_weights():
     )
     x = heads.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
     for mean, weight in ((-10, 0.2), (0, 0.0), (10, 0.8)):
-        found = float(((x - mean).abs() < 1).double().mean())
-        assert abs(found - weight) <= 4 * (weight * (1 - weight) / 100_000) ** 0.5
+        share = float(((x - mean).abs() < 1).double().mean())
+        assert abs(share - weight) <= 4 * (weight * (1 - weight) / 100_000) ** 0.5
 
 
 def test_prompts_are_means_of_squares():
-    of = mixture_of(gaussians.Config())
-    S = heads.sample_prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
-    expected = (of.fourth - of.second**2) / of.second**2 / 20
+    law = mixture_of(gaussians.Config())
+    S = heads.sample_prompts(law, 20, 50_000, torch.Generator().manual_seed(0)).double()
+    expected = (law.fourth - law.second**2) / law.second**2 / 20
     assert abs(float(S.mean()) - 1) < 4 * float(S.std()) / 50_000**0.5
     assert float(S.var()) == pytest.approx(expected, rel=0.05)
 
@@ -251,15 +237,16 @@ def test_gradient_in_one_dimension_is_autograds(kind):
     config = replace(TINY["mixture"], layers=3)
     rows = heads.rows_of(config, kind, 3)
     start = heads.variants.initial(rows, torch.Generator().manual_seed(0))
-    parameters = {name: value + 0.1 for name, value in start.items()}
+    parameters = {name: tensor + 0.1 for name, tensor in start.items()}
     gradient, measures = heads.problem(config, rows, parameters, heads.Batches(config)).gradient(0)
     batch = heads.Batches(config).at(0)
-    leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in parameters.items()}
     table = heads.variants.table(leaves, rows, torch.ones(rows.seeds, 1, 1))
-    S, error, past = batch.S[:, 0, 0], batch.target[:, 0, 0], []
+    error = batch.target[:, 0, 0]
+    gradients = []
     for layer in range(3):
-        past.append(S * error)
-        error = error - sum(table[:, layer, j, None] * past[j] for j in range(layer + 1))
+        gradients.append(batch.S[:, 0, 0] * error)
+        error = error - sum(table[:, layer, j, None] * gradients[j] for j in range(layer + 1))
     loss = error.square().mean(-1)
     loss.log().sum().backward()
     np.testing.assert_allclose(measures["loss"], loss.detach(), rtol=1e-4)
@@ -272,8 +259,8 @@ def test_rows_of_a_batch_have_their_own_distributions():
     S = heads.Batches(config).at(0).S[:, 0, 0]
     assert S.shape == (8, 1000)
     spread = S.std(-1).view(2, 4)
-    of = [*mixture_of(config).components, mixture_of(config)]
-    expected = torch.tensor([(each.fourth / each.second**2 - 1) / 20 for each in of]).sqrt()
+    laws = [*mixture_of(config).components, mixture_of(config)]
+    expected = torch.tensor([(law.fourth / law.second**2 - 1) / 20 for law in laws]).sqrt()
     torch.testing.assert_close(spread, expected.expand(2, 4), rtol=0.15, atol=0)
     assert not S[0].equal(S[4])
 
@@ -282,15 +269,15 @@ def test_a_linear_model_in_one_dimension_is_a_product():
     rows = heads.rows_of(gaussians.Config(), "linear", 2)
     parameters = {"A": torch.tensor([0.5, 0.8]).view(1, 1, 2, 1, 1)}
     S = torch.tensor([0.3, 1.0, 2.0]).view(1, 1, 1, 3)
-    found = first_order.expected_losses(
-        heads.variants.table(parameters, rows, torch.ones(1, 1, 1)), S
-    )
-    torch.testing.assert_close(found[0], ((1 - 0.5 * S) * (1 - 0.8 * S)).flatten().square())
+    table = heads.variants.table(parameters, rows, torch.ones(1, 1, 1))
+    losses = first_order.expected_losses(table, S)
+    torch.testing.assert_close(losses[0], ((1 - 0.5 * S) * (1 - 0.8 * S)).flatten().square())
 
 
 @pytest.mark.parametrize("name", TINY)
 def test_a_run_repeats_and_resumes_bit_for_bit(name):
-    experiment, config = EXPERIMENTS[name], TINY[name]
+    experiment = EXPERIMENTS[name]
+    config = TINY[name]
     whole = experiment.run(config, Recorder())
     again = [experiment.run(config, Recorder())]
     for stop in (13, 31):
@@ -320,14 +307,15 @@ def check(panel: Panel):
 @pytest.mark.parametrize("odd", [False, True])
 @pytest.mark.parametrize("name", TINY)
 def test_everything_is_drawn_and_measured(name, odd):
-    experiment, config = EXPERIMENTS[name], replace(TINY[name], **(ODD[name] if odd else {}))
+    experiment = EXPERIMENTS[name]
+    config = replace(TINY[name], **(ODD[name] if odd else {}))
     run = Run(config, experiment.run(config, Recorder()))
     assert experiment.cost(config) > 0
     assert experiment.headline(run, experiment.view()).endswith(".")
     for metric in experiment.metrics(run):
         assert metric.value is not None and np.isfinite(metric.value), metric
-    shown = {knob: 5 for drawing in experiment.drawings for knob in drawing.knobs}
-    for view in (experiment.view(), experiment.view(**shown)):
+    knobs = {knob: 5 for drawing in experiment.drawings for knob in drawing.knobs}
+    for view in (experiment.view(), experiment.view(**knobs)):
         for drawing in experiment.drawings:
             if drawing.applies(config):
                 panel = drawing.draw(run, view)
@@ -336,21 +324,17 @@ def test_everything_is_drawn_and_measured(name, odd):
 
 
 def test_the_table_is_the_iteration_that_it_stands_for():
-    every, batch = expert_heads(H=1, L=2), batch_for()
-    S, w_star = (
-        batch.S.permute(0, 3, 1, 2),
-        batch.target.permute(0, 3, 1, 2),
-    )  # [seeds, prompts, d, d]
-    A, Gamma = (
-        every.A[:, 0, :, None],
-        every.Gamma[:, 0, :, :, None, None, None],
-    )  # [seeds, L, 1, d, d]
+    head = expert_heads(H=1, L=2)
+    batch = batch_for()
+    S = batch.S.permute(0, 3, 1, 2)  # [seeds, prompts, d, d]
+    w_star = batch.target.permute(0, 3, 1, 2)
+    A = head.A[:, 0, :, None]  # [seeds, L, 1, d, d]
+    Gamma = head.Gamma[:, 0, :, :, None, None, None]
     first = A[:, 0] @ S @ w_star
     w_1 = Gamma[:, 0, 0] * first
     w_2 = w_1 + Gamma[:, 1, 0] * first + Gamma[:, 1, 1] * (A[:, 1] @ S @ (w_star - w_1))
-    error = first_order.errors(
-        experts.table(torch.ones(2, 1), every.Gamma, every.A), batch.S, batch.target
-    )
+    table = experts.table(torch.ones(2, 1), head.Gamma, head.A)
+    error = first_order.errors(table, batch.S, batch.target)
     torch.testing.assert_close(error, (w_star - w_2).permute(0, 2, 3, 1), rtol=1e-4, atol=1e-4)
 
 

@@ -84,8 +84,9 @@ def test_the_condition_number_is_the_geometric_mean_over_prompts():
 def test_the_spectra_are_those_of_the_covariates_of_the_layers(trained):
     """The model of the first layers leaves covariates that the next layer meets."""
     run = trained("gd++ entry")
-    parameters, root = parameters_at(run, 1, 3), root_of(run, 1)
-    exact = {name: value.double() for name, value in parameters.items()}
+    parameters = parameters_at(run, 1, 3)
+    root = root_of(run, 1)
+    exact = {name: tensor.double() for name, tensor in parameters.items()}
     white = moving_covariates.held_out(run.config)[:4]
     spectra = moving_covariates.spectra(parameters, run.config, root, white)
     labels = white.new_ones(4, run.config.n)  # whatever the labels are
@@ -99,15 +100,15 @@ def test_the_spectra_are_those_of_the_covariates_of_the_layers(trained):
 @pytest.mark.parametrize("variant", ["token", "token shared", "gd++ entry"])
 def test_blank_weights_are_those_that_no_prediction_depends_on(trained, variant):
     run = trained(variant)
-    config, root = run.config, root_of(run, 1).double()
-    parameters = {name: value.double() for name, value in parameters_at(run, 1, 3).items()}
+    config = run.config
+    root = root_of(run, 1).double()
+    parameters = {name: tensor.double() for name, tensor in parameters_at(run, 1, 3).items()}
     source = torch.Generator().manual_seed(5)
     X = torch.randn(6, config.d, config.n + 1, generator=source, dtype=torch.float64)
     y = torch.randn(6, config.n, generator=source, dtype=torch.float64)
-    parameters["Gamma"] = 0.1 * torch.randn(
-        parameters["Gamma"].shape, generator=source, dtype=torch.float64
-    )
-    parameters["A"] = torch.randn(parameters["A"].shape, generator=source, dtype=torch.float64)
+    for name, size in (("Gamma", 0.1), ("A", 1.0)):
+        shape = parameters[name].shape
+        parameters[name] = size * torch.randn(shape, generator=source, dtype=torch.float64)
     Gamma = parameters["Gamma"].requires_grad_()
     forward(parameters, config, root, X, y).predictions[-1].square().sum().backward()
     assert Gamma.grad is not None
@@ -147,11 +148,11 @@ def test_the_grid_holds_the_printed_pair_and_its_best_is_the_least():
     for method in rate_grid.METHODS:
         grid = rate_grid.grid(method, AUTHORS)
         rate, beta = grid.best
-        at = rate_grid.BETAS.index(beta), rate_grid.RATES.index(rate)
-        assert grid.values[at] == grid.values.min() and grid.gap >= -1e-9
-        printed = rate_grid.METHODS[method][1]
-        at = rate_grid.BETAS.index(0.9), rate_grid.RATES.index(printed)
-        assert grid.values[at] == pytest.approx(grid.printed)
+        best = grid.values[rate_grid.BETAS.index(beta), rate_grid.RATES.index(rate)]
+        assert best == grid.values.min() and grid.gap >= -1e-9
+        rate = rate_grid.METHODS[method][1]
+        printed = grid.values[rate_grid.BETAS.index(0.9), rate_grid.RATES.index(rate)]
+        assert printed == pytest.approx(grid.printed)
 
 
 def test_with_one_step_beta_changes_nothing():
@@ -164,9 +165,9 @@ def test_conjugate_gradient_is_exact_after_d_steps():
 
 
 def test_the_printed_pairs_are_judged_at_the_authors_setting():
-    metrics = figures_and_appendices._pairs(replace(AUTHORS, seeds=5))
-    verdicts = [metric.verdict(replace(AUTHORS, seeds=5)) for metric in metrics]
-    assert verdicts == ["reproduced", "not reproduced"]
+    config = replace(AUTHORS, seeds=5)
+    metrics = figures_and_appendices._pairs(config)
+    assert [metric.verdict(config) for metric in metrics] == ["reproduced", "not reproduced"]
     assert metrics[1].reason and not figures_and_appendices._pairs(LFOM)
 
 
@@ -204,8 +205,7 @@ def test_models_have_nouns_in_sentences():
 
 def test_fresh_prompts_are_not_learned_by_heart(trained):
     run = trained("lfom")
-    worse = dict(run.tensors)
-    worse["evaluated/loss"] = worse["evaluated/train"] * 10
+    worse = run.tensors | {"evaluated/loss": run["evaluated/train"] * 10}
     panel = depth.overfit_panel(Run(run.config, worse), View())
     assert "by heart" not in panel.title and "rare prompts" in panel.title
 

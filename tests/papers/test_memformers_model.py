@@ -24,9 +24,8 @@ from icl_core.papers.memformers.shared.token_form import forward, original, take
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 SHAPES = [(5, 20, 4), (7, 4, 5), (2, 2, 1)]  # d, n, L: the paper's, underdetermined, the smallest
-SINGLE_W = [
-    name for name, each in VARIANTS.items() if each.has_one_w
-]  # every token agrees on one w
+# every token agrees on one w
+SINGLE_W = [name for name, variant in VARIANTS.items() if variant.has_one_w]
 
 
 def legal():
@@ -49,35 +48,37 @@ NAMES = ["-".join([c.variant, c.preconditioner, c.coordinates, str(c.heads)]) fo
 def random(config, seed=0):
     """Parameters far from the initial ones, float64."""
     generator = torch.Generator().manual_seed(seed)
-    shapes = {name: value.shape for name, value in variants.initial(config, generator).items()}
+    initial = variants.initial(config, generator)
     sizes = {"A": 0.4, "B": 0.1, "Gamma": 0.5, "alpha": 0.7, "gamma": 0.7}
     return {
-        n: sizes[n] * torch.randn(s, generator=generator, dtype=torch.float64)
-        for n, s in shapes.items()
+        name: sizes[name] * torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+        for name, tensor in initial.items()
     }
 
 
 def setting(config, prompts=6, seed=1):
     """Parameters, Σ^½ and a batch of sampled targets and queries, float64."""
     generator = torch.Generator().manual_seed(seed)
-    d, n, seeds = config.d, config.n, config.seeds
+    d = config.d
 
     def normal(*shape):
-        return torch.randn(seeds, *shape, prompts, generator=generator, dtype=torch.float64)
+        return torch.randn(config.seeds, *shape, prompts, generator=generator, dtype=torch.float64)
 
-    U = normal(d, n)
-    batch = Batch(torch.stack([gram(each) for each in U]), normal(d, 1), U, normal(d))
-    return random(config), torch.stack([each.root for each in covariances(config)]), batch
+    U = normal(d, config.n)
+    batch = Batch(torch.stack([gram(x) for x in U]), normal(d, 1), U, normal(d))
+    root = torch.stack([covariance.root for covariance in covariances(config)])
+    return random(config), root, batch
 
 
 def tokens(parameters, config, root, batch, seed):
     """The token form's passage of one seed, and the true label of the query [prompts]."""
     assert batch.U is not None and batch.query is not None
-    query, target = batch.query[seed], batch.target[seed, :, 0]  # [d, prompts]
+    query = batch.query[seed]  # [d, prompts]
+    target = batch.target[seed, :, 0]
     white = torch.cat([batch.U[seed], query[:, None]], 1).permute(2, 0, 1)  # [prompts, d, n + 1]
     X = white if takes_whitened(config) else root[seed] @ white
     y = (batch.U[seed] * target[:, None]).sum(0).T  # [prompts, n]
-    one = {name: value[seed : seed + 1] for name, value in parameters.items()}
+    one = {name: tensor[seed : seed + 1] for name, tensor in parameters.items()}
     return forward(one, config, root[seed : seed + 1], X, y), (query * target).sum(0)
 
 
@@ -91,25 +92,20 @@ def test_token_form_equals_fast_form(config):
         learned = ((batch.target - error)[:, :, 0] * batch.query).sum(1)  # [seeds, prompts]
         for seed in range(2):
             passage = tokens(parameters, shaped, root, batch, seed)[0]
-            torch.testing.assert_close(
-                passage.predictions[-1], learned[seed], rtol=1e-10, atol=1e-10
-            )
+            predictions = passage.predictions[-1]
+            torch.testing.assert_close(predictions, learned[seed], rtol=1e-10, atol=1e-10)
 
 
 def by_tokens(parameters, config, root, batch):
     """The batch's mean loss of every seed. Without a query: summed over d queries, the axes of
     whitened space."""
+    axes = torch.eye(config.d).double()[:, None, :, None]
     losses = []
     for seed in range(config.seeds):
-        axes = (
-            [batch.query]
-            if batch.query is not None
-            else list(torch.eye(config.d).double()[:, None, :, None])
-        )
         total = 0.0
-        for query in axes:
-            asked = replace(batch, query=query.expand(config.seeds, -1, batch.prompts))
-            passage, label = tokens(parameters, config, root, asked, seed)
+        for query in axes if batch.query is None else [batch.query]:
+            one_query = replace(batch, query=query.expand(config.seeds, -1, batch.prompts))
+            passage, label = tokens(parameters, config, root, one_query, seed)
             total = total + (passage.predictions[-1] - label).square().mean()
         losses.append(total)
     return torch.stack(losses)
@@ -119,22 +115,23 @@ def by_tokens(parameters, config, root, batch):
 def test_gradient_equals_autograd_through_tokens(config):
     shaped = replace(config, d=4, n=6, layers=3, seeds=2)
     parameters, root, batch = setting(shaped, prompts=5)
-    for asked in (batch, replace(batch, query=None)):
-        leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
-        expected = by_tokens(leaves, shaped, root, asked)
-        for objective, minimised in (("mean", expected), ("log", expected.log())):
-            loss, gradient = model.loss_and_gradient(parameters, shaped, root, asked, objective)
-            right = torch.autograd.grad(
+    for prompts in (batch, replace(batch, query=None)):
+        leaves = {name: tensor.clone().requires_grad_() for name, tensor in parameters.items()}
+        losses = by_tokens(leaves, shaped, root, prompts)
+        for objective, minimised in (("mean", losses), ("log", losses.log())):
+            loss, gradient = model.loss_and_gradient(parameters, shaped, root, prompts, objective)
+            by_autograd = torch.autograd.grad(
                 minimised.sum(),
                 list(leaves.values()),
                 retain_graph=True,
                 allow_unused=True,
                 materialize_grads=True,
             )
-            torch.testing.assert_close(loss, expected.detach(), rtol=1e-8, atol=0)
+            torch.testing.assert_close(loss, losses.detach(), rtol=1e-8, atol=0)
             assert gradient.keys() == leaves.keys()
-            for found, each in zip(gradient.values(), right, strict=True):
-                torch.testing.assert_close(found, each, rtol=0, atol=1e-8 * float(each.norm()))
+            for computed, expected in zip(gradient.values(), by_autograd, strict=True):
+                atol = 1e-8 * float(expected.norm())
+                torch.testing.assert_close(computed, expected, rtol=0, atol=atol)
 
 
 def test_chunks_change_nothing(monkeypatch):
@@ -144,8 +141,8 @@ def test_chunks_change_nothing(monkeypatch):
     monkeypatch.setattr(first_order, "CHUNK", 1)
     loss, gradient = model.loss_and_gradient(parameters, config, root, batch, "log")
     torch.testing.assert_close(loss, whole[0], rtol=1e-12, atol=0)
-    for name, value in gradient.items():
-        torch.testing.assert_close(value, whole[1][name], rtol=1e-10, atol=1e-12)
+    for name, tensor in gradient.items():
+        torch.testing.assert_close(tensor, whole[1][name], rtol=1e-10, atol=1e-12)
 
 
 def test_lemma_2_1_labels_are_residuals_of_gradient_descent():
@@ -153,14 +150,15 @@ def test_lemma_2_1_labels_are_residuals_of_gradient_descent():
     parameters, root, batch = setting(config, prompts=1)
     passage, label = tokens(parameters, config, root, batch, 0)
     assert batch.U is not None and batch.query is not None
-    X, w_star = root[0] @ batch.U[0, :, :, 0], root[0].inverse() @ batch.target[0, :, 0, 0]
-    x_query, w = root[0] @ batch.query[0, :, 0], torch.zeros(4, dtype=torch.float64)
+    X = root[0] @ batch.U[0, :, :, 0]
+    w_star = root[0].inverse() @ batch.target[0, :, 0, 0]
+    x_query = root[0] @ batch.query[0, :, 0]
+    w = torch.zeros(4, dtype=torch.float64)
     mean = root[0].square().sum() / 4  # A is learned in units of one over Σ's mean eigenvalue
     for layer in range(6):
-        examples = [w_star @ x - w @ x for x in X.T]
-        torch.testing.assert_close(
-            passage.labels[layer, 0], torch.stack([*examples, -(w @ x_query)])
-        )
+        residuals = [w_star @ x - w @ x for x in X.T]
+        expected = torch.stack([*residuals, -(w @ x_query)])
+        torch.testing.assert_close(passage.labels[layer, 0], expected)
         if layer < 5:
             gradient = sum((w @ x - w_star @ x) * x for x in X.T) / 7
             w = w - parameters["A"][0, 0, layer] / mean @ gradient
@@ -172,13 +170,13 @@ def test_labels_after_every_layer_are_residuals_of_one_w(variant):
     config = Config(variant=variant, d=4, n=6, layers=4)
     parameters, root, batch = setting(config)
     labels = tokens(parameters, config, root, batch, 0)[0].labels  # [L + 1, prompts, n + 1]
-    table, U = variants.table(parameters, config, root), batch.U
-    assert U is not None
+    table = variants.table(parameters, config, root)
+    assert batch.U is not None
     for layer in range(5):
         part = table[:, : layer * config.d, : layer * config.d]
         error = first_order.errors(part, batch.S, batch.target) if layer else batch.target
-        left = (U[0] * error[0, :, 0, None]).sum(0).T
-        torch.testing.assert_close(labels[layer, :, :-1], left, rtol=1e-10, atol=1e-10)
+        residuals = (batch.U[0] * error[0, :, 0, None]).sum(0).T
+        torch.testing.assert_close(labels[layer, :, :-1], residuals, rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -190,9 +188,8 @@ def test_a_passage_holds_together(variant):
     assert passage.predictions.equal(-passage.labels[:, :, -1])
     torch.testing.assert_close(passage.labels.diff(dim=0), passage.update[:, :, -1])
     assert (passage.attention[:, :, -1] == 0).all()  # no token attends to the query
-    assert (
-        bool((passage.update[:, :, :-1] != 0).any()) == VARIANTS[variant].moves_covariates
-    )  # only there do covariates move
+    moves = bool((passage.update[:, :, :-1] != 0).any())
+    assert moves == VARIANTS[variant].moves_covariates
 
 
 def scalar(layers, d=5, n=20, **change):
@@ -219,51 +216,49 @@ def iterates(parameters, config, root, X, w_star):
 
 def test_theorem_3_1_conjugate_gradient():
     config, root, parameters, X, w_star = scalar(5, variant="cgd")
-    done = conjugate_gradient(gram(X[..., None]), w_star[:, None], 5)
-    parameters |= {"alpha": done.alpha.T, "gamma": done.gamma.T}  # [1, L]
-    found = iterates(parameters, config, root, X, w_star)
-    torch.testing.assert_close(found, done.iterates[..., 0], rtol=0, atol=1e-8)
-    torch.testing.assert_close(
-        found[5], w_star, rtol=0, atol=1e-8
-    )  # five steps solve five dimensions
+    path = conjugate_gradient(gram(X[..., None]), w_star[:, None], 5)
+    parameters |= {"alpha": path.alpha.T, "gamma": path.gamma.T}  # [1, L]
+    w = iterates(parameters, config, root, X, w_star)
+    torch.testing.assert_close(w, path.iterates[..., 0], rtol=0, atol=1e-8)
+    # five steps solve five dimensions
+    torch.testing.assert_close(w[5], w_star, rtol=0, atol=1e-8)
 
 
 def test_cgd_like_without_deflection_is_the_linear_transformer():
     config = Config(variant="cgd", layers=4)
     parameters, root, batch = setting(config)
     plain = {"alpha": torch.ones(1, 4).double(), "gamma": torch.zeros(1, 4).double()}
-    linear = model.errors({"A": parameters["A"]}, replace(config, variant="linear"), root, batch)
-    torch.testing.assert_close(
-        model.errors(parameters | plain, config, root, batch), linear, rtol=1e-12, atol=1e-12
-    )
-    one = tokens(parameters | plain, config, root, batch, 0)[0]
-    two = tokens({"A": parameters["A"]}, replace(config, variant="linear"), root, batch, 0)[0]
-    torch.testing.assert_close(one.labels, two.labels)
+    cgd = parameters | plain, config
+    linear = {"A": parameters["A"]}, replace(config, variant="linear")
+    computed, expected = (model.errors(*case, root, batch) for case in (cgd, linear))
+    torch.testing.assert_close(computed, expected, rtol=1e-12, atol=1e-12)
+    computed, expected = (tokens(*case, root, batch, 0)[0].labels for case in (cgd, linear))
+    torch.testing.assert_close(computed, expected)
 
 
 def test_theorem_3_2_heavy_ball_and_gradient_descent():
     config, root, parameters, X, w_star = scalar(6, variant="lfom")
-    S, target = gram(X[..., None]), w_star[:, None]
+    S = gram(X[..., None])
+    target = w_star[:, None]
     for rate, beta in ((0.3, 0.6), (0.4, 0.0)):
         lag = torch.arange(6)[:, None] - torch.arange(6)
         Gamma = (rate * torch.tensor(beta, dtype=torch.float64) ** lag.clamp(min=0)).tril()[None]
-        found = iterates(parameters | {"Gamma": Gamma}, config, root, X, w_star)
-        torch.testing.assert_close(
-            found, momentum(S, target, 6, rate, beta)[..., 0], rtol=1e-10, atol=1e-10
-        )
-    torch.testing.assert_close(
-        found, gradient_descent(S, target, 6, 0.4)[..., 0], rtol=1e-10, atol=1e-10
-    )
+        w = iterates(parameters | {"Gamma": Gamma}, config, root, X, w_star)
+        expected = momentum(S, target, 6, rate, beta)[..., 0]
+        torch.testing.assert_close(w, expected, rtol=1e-10, atol=1e-10)
+    expected = gradient_descent(S, target, 6, 0.4)[..., 0]
+    torch.testing.assert_close(w, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_a_gamma_shared_by_all_layers_is_heavy_ball_with_beta_one():
     config, root, parameters, X, w_star = scalar(6, variant="shared")
     parameters |= {"Gamma": torch.full((1, 6), 0.2, dtype=torch.float64)}
     expected = momentum(gram(X[..., None]), w_star[:, None], 6, 0.2, 1.0)[..., 0]
-    found = iterates(parameters, config, root, X, w_star)
-    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-10)
+    w = iterates(parameters, config, root, X, w_star)
+    torch.testing.assert_close(w, expected, rtol=1e-10, atol=1e-10)
     table = variants.table(parameters, config, root)
-    S, white = gram((root[0].inverse() @ X)[..., None]), (root[0] @ w_star)[None, :, None, None]
+    S = gram((root[0].inverse() @ X)[..., None])
+    white = (root[0] @ w_star)[None, :, None, None]
     fast = root[0].inverse() @ (white - first_order.errors(table, S[None], white))[0, :, 0, 0]
     torch.testing.assert_close(fast, expected[-1], rtol=1e-10, atol=1e-10)
 
@@ -284,12 +279,9 @@ def test_heads_equal_one_head_with_their_sum(variant):
     parameters, root, batch = setting(config)
     summed = parameters | {"A": parameters["A"].sum(1, keepdim=True)}
     one = replace(config, heads=1)
-    fast = [model.errors(*case, root, batch) for case in ((parameters, config), (summed, one))]
-    plain = [
-        tokens(*case, root, batch, 0)[0].labels for case in ((parameters, config), (summed, one))
-    ]
-    torch.testing.assert_close(*fast)
-    torch.testing.assert_close(*plain)
+    cases = (parameters, config), (summed, one)
+    torch.testing.assert_close(*[model.errors(*case, root, batch) for case in cases])
+    torch.testing.assert_close(*[tokens(*case, root, batch, 0)[0].labels for case in cases])
 
 
 def test_preconditioners_in_original_coordinates_undo_their_units():
@@ -316,26 +308,25 @@ def test_a_linear_transformer_attains_the_floor(pool):
     for best in floors(pool, None, [1, 2, 3, 4]):
         A = torch.eye(5, dtype=torch.float64) / best.roots[:, None, None]
         config = Config(variant="linear", layers=len(best.roots))
-        assert float(losses({"A": A[None, None]}, config, pool)) == pytest.approx(
-            best.loss, rel=1e-6
-        )
+        loss = float(losses({"A": A[None, None]}, config, pool))
+        assert loss == pytest.approx(best.loss, rel=1e-6)
 
 
 def test_no_memory_gets_below_the_floor(pool):
     """With one matrix for all A_l: LFOM at random places, and close around the best linear
     transformer."""
-    best, generator = floors(pool, None, [3])[0], torch.Generator().manual_seed(6)
+    best = floors(pool, None, [3])[0]
+    generator = torch.Generator().manual_seed(6)
     noise = torch.randn(2, 5, 3, 3, generator=generator, dtype=torch.float64)
-    close = (1 / best.roots).diag() + torch.tensor(
-        [1e-3, 1e-2, 0.05, 0.1, 0.2], dtype=torch.float64
-    )[:, None, None] * noise[0]
+    scales = torch.tensor([1e-3, 1e-2, 0.05, 0.1, 0.2], dtype=torch.float64)
+    close = (1 / best.roots).diag() + scales[:, None, None] * noise[0]
     config = SimpleNamespace(
         variant="lfom", preconditioner="scalar", coordinates="whitened", d=5, layers=3, seeds=10
     )
     parameters = {"A": torch.ones(10, 1, 3).double(), "Gamma": torch.cat([close, noise[1]])}
-    found = losses(parameters, config, pool)
-    assert float(found.min()) == pytest.approx(best.loss, rel=1e-3)
-    assert (found > best.loss * (1 - 1e-9)).all()
+    by_seed = losses(parameters, config, pool)
+    assert float(by_seed.min()) == pytest.approx(best.loss, rel=1e-3)
+    assert (by_seed > best.loss * (1 - 1e-9)).all()
 
 
 @pytest.mark.parametrize("variant", ["lfom", "coordinate", "gd++", "token", "gd++ entry"])
@@ -346,28 +337,26 @@ def test_integrated_loss_is_the_mean_over_sampled_prompts(variant):
     U = covariates(3, 4, 1, generator, torch.float64)
     exact = model.errors(parameters, config, root, integrated(gram(U), U)).square().sum()
     target, query = torch.randn(2, 1, 3, 100_000, generator=generator, dtype=torch.float64)
-    many = Batch(
+    prompts = Batch(
         gram(U)[None].expand(1, 3, 3, 100_000), target[:, :, None], U[None].expand(1, 3, 4, 100_000)
     )
-    squares = (model.errors(parameters, config, root, many)[:, :, 0] * query).sum(1).square()
+    squares = (model.errors(parameters, config, root, prompts)[:, :, 0] * query).sum(1).square()
     assert abs(float(squares.mean() - exact)) < 4 * float(squares.std()) / 100_000**0.5
-    without_query = model.loss_and_gradient(parameters, config, root, many, "mean")[0]
+    without_query = model.loss_and_gradient(parameters, config, root, prompts, "mean")[0]
     assert float(without_query) == pytest.approx(float(exact), rel=0.05)
 
 
 def test_distance_from_a_multiple_of_the_identity():
     M = torch.randn(20, 4, 4, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
-    found = distances(M)
-    torch.testing.assert_close(distances(-3 * M), found)
-    assert (found <= 1).all()
+    computed = distances(M)
+    torch.testing.assert_close(distances(-3 * M), computed)
+    assert (computed <= 1).all()
     alpha = torch.linspace(-3, 3, 60_001, dtype=torch.float64)
-    missed = (
-        M.square().sum((1, 2))[:, None]
-        - 2 * alpha * M.diagonal(dim1=1, dim2=2).sum(1)[:, None]
-        + 4 * alpha**2
-    )
-    expected = missed.amin(1).sqrt() / M.square().sum((1, 2)).sqrt()
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+    squares = M.square().sum((1, 2))
+    traces = M.diagonal(dim1=1, dim2=2).sum(1)
+    errors = squares[:, None] - 2 * alpha * traces[:, None] + 4 * alpha**2  # |M − α I|²
+    expected = errors.amin(1).sqrt() / squares.sqrt()
+    torch.testing.assert_close(computed, expected, rtol=0, atol=1e-7)
     assert float(distances(7 * torch.eye(4))) < 1e-3
     assert float(distances(-0.1 * torch.eye(4, dtype=torch.float64))) < 1e-7
     assert float(distances(torch.tensor([[0.0, 1.0], [-1.0, 0.0]]))) == pytest.approx(1)

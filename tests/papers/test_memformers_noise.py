@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
+from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression import evaluate, gram, inverse_factor
 from icl_core.papers.memformers.methods.iterates import solved
 from icl_core.papers.memformers.methods.settings import LFOM, View
+from icl_core.papers.memformers.methods.train import compute
 from icl_core.papers.memformers.shared import baselines, model, test_set, variants
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import (
@@ -23,6 +25,7 @@ from icl_core.papers.memformers.shared.task import (
 from icl_core.papers.memformers.shared.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.train import Batches
 from icl_core.papers.memformers.shared.variants import VARIANTS
+from tests.recorder import Recorder
 
 NOISY = [name for name, variant in VARIANTS.items() if not variant.needs_examples]
 f64 = torch.float64
@@ -35,25 +38,27 @@ def generator(seed: int) -> torch.Generator:
 def random(config, seed=0):
     """Parameters far from the initial ones, float64."""
     source = generator(seed)
-    shapes = {name: value.shape for name, value in variants.initial(config, source).items()}
     return {
-        name: 0.3 * torch.randn(shape, generator=source, dtype=f64)
-        for name, shape in shapes.items()
+        name: 0.3 * torch.randn(tensor.shape, generator=source, dtype=f64)
+        for name, tensor in variants.initial(config, source).items()
     }
+
+
+def roots_in_f64(config):
+    return torch.stack([covariance.root for covariance in covariances(config)])
 
 
 @pytest.mark.parametrize("variant", NOISY)
 def test_noisy_labels_of_tokens_are_noise_in_every_gradient(variant):
     config = Config(variant=variant, d=4, n=7, layers=3, noise=0.7)
     source = generator(1)
-    U, target, query = (
-        torch.randn(*shape, 6, generator=source, dtype=f64) for shape in ((4, 7), (4,), (4,))
-    )
+    U = torch.randn(4, 7, 6, generator=source, dtype=f64)
+    target, query = torch.randn(2, 4, 6, generator=source, dtype=f64)
     epsilon = 0.7 * torch.randn(7, 6, generator=source, dtype=f64)
     pull = (U * epsilon).sum(1)[None, :, None] / 7
     batch = Batch(gram(U)[None], target[None, :, None], noise=pull)
     parameters = random(config)
-    root = torch.stack([each.root for each in covariances(config)])
+    root = roots_in_f64(config)
     error = model.errors(parameters, config, root, batch)[0, :, 0]
     predictions = ((target - error) * query).sum(0)
     white = torch.cat([U, query[:, None]], 1).permute(2, 0, 1)  # [prompts, d, n + 1]
@@ -66,8 +71,9 @@ def test_noisy_labels_of_tokens_are_noise_in_every_gradient(variant):
 @pytest.mark.parametrize("variant", ["lfom", "gd++"])
 def test_the_expected_loss_is_the_mean_over_sampled_noise(variant):
     config = Config(variant=variant, d=3, n=5, layers=2, noise=4.0)
-    parameters = {name: value.float() for name, value in random(config).items()}
-    root, source = roots(config), generator(2)
+    parameters = {name: tensor.float() for name, tensor in random(config).items()}
+    root = roots(config)
+    source = generator(2)
     U = torch.randn(3, 5, 1, generator=source)
     S = gram(U)
     expected = test_set.losses(parameters, config, root, [(None, S)])[0, 0]
@@ -90,27 +96,27 @@ def test_the_gradient_by_hand_is_autograds(objective, query):
     source = generator(3)
     U = torch.randn(2, 3, 5, 8, generator=source, dtype=f64)
     target = torch.randn(2, 3, 1, 8, generator=source, dtype=f64)
-    asked = torch.randn(2, 3, 8, generator=source, dtype=f64) if query else None
+    x_query = torch.randn(2, 3, 8, generator=source, dtype=f64) if query else None
     noise = label_noise(U, 1.0, source).double()
-    batch = Batch(torch.stack([gram(each) for each in U]), target, None, asked, noise)
+    batch = Batch(torch.stack([gram(x) for x in U]), target, None, x_query, noise)
     parameters = random(config)
-    root = torch.stack([each.root for each in covariances(config)])
+    root = roots_in_f64(config)
     loss, gradient = model.loss_and_gradient(parameters, config, root, batch, objective)
-    leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in parameters.items()}
     W = variants.steps(leaves, config, root)  # [seeds, L, L, d, d]
-    error, gradients = target[:, :, 0], []
+    error = target[:, :, 0]
+    gradients = []
     for layer in range(3):
         gradients.append(torch.einsum("sijp,sjp->sip", batch.S, error) + noise[:, :, 0])
-        for j, each in enumerate(gradients):
-            error = error - torch.einsum("sij,sjp->sip", W[:, layer, j], each)
-    missed = error.square().sum(1) if asked is None else (error * asked).sum(1).square()
-    mean = missed.mean(1)
+        for j, past in enumerate(gradients):
+            error = error - torch.einsum("sij,sjp->sip", W[:, layer, j], past)
+    squares = error.square().sum(1) if x_query is None else (error * x_query).sum(1).square()
+    mean = squares.mean(1)
     torch.testing.assert_close(loss, mean.detach())
-    wanted = torch.autograd.grad(
-        (mean.log() if objective == "log" else mean).sum(), list(leaves.values())
-    )
-    for own, right in zip(gradient.values(), wanted, strict=True):
-        torch.testing.assert_close(own, right, rtol=1e-8, atol=1e-10)
+    minimised = mean.log() if objective == "log" else mean
+    by_autograd = torch.autograd.grad(minimised.sum(), list(leaves.values()))
+    for computed, expected in zip(gradient.values(), by_autograd, strict=True):
+        torch.testing.assert_close(computed, expected, rtol=1e-8, atol=1e-10)
 
 
 def test_integrated_noise_has_the_covariance_of_the_mean_noise():
@@ -118,9 +124,8 @@ def test_integrated_noise_has_the_covariance_of_the_mean_noise():
     batch = integrated(S, share=0.4)
     assert batch.target.shape == (1, 3, 6, 10) and batch.noise is not None
     columns = batch.noise[0, :, 3:]
-    torch.testing.assert_close(
-        torch.einsum("ikp,jkp->ijp", columns, columns), 0.4 * S, rtol=1e-4, atol=1e-5
-    )
+    covariance = torch.einsum("ikp,jkp->ijp", columns, columns)
+    torch.testing.assert_close(covariance, 0.4 * S, rtol=1e-4, atol=1e-5)
     assert not batch.noise[0, :, :3].any() and not batch.target[0, :, 3:].any()
 
 
@@ -179,12 +184,14 @@ def test_a_floor_knows_of_the_noise():
     plain = baselines.exact_floors(LFOM)
     noisy = baselines.exact_floors(config)
     S = baselines.prompts(5, 20)[..., :4096]
+
+    def loss_with_noise(floor):
+        losses = test_set.losses_of(evaluate(floor, S), S, None, config.noise_share)
+        return float(losses.mean())
+
     for own, other in zip(noisy, plain, strict=True):
-        loss, other_loss = (
-            float(test_set.losses_of(evaluate(each, S), S, None, config.noise_share).mean())
-            for each in (own, other)
-        )
-        assert own.loss > other.loss and loss < other_loss * 1.001
+        assert own.loss > other.loss
+        assert loss_with_noise(own) < loss_with_noise(other) * 1.001
 
 
 def test_the_paths_of_a_noisy_prompt_lead_to_least_squares(trained):
@@ -197,9 +204,5 @@ def test_the_paths_of_a_noisy_prompt_lead_to_least_squares(trained):
 
 @pytest.fixture(scope="module")
 def trained():
-    from icl_core.contract.experiment import Run
-    from icl_core.papers.memformers.methods.train import compute
-    from tests.recorder import Recorder
-
     config = replace(LFOM, noise=1.0, steps=20, layers=2, batch=50, beside="none")
     return Run(config, compute(config, Recorder()))

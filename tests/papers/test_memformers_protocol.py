@@ -12,44 +12,41 @@ from icl_core.papers.memformers.methods import authors_settings, claims, train
 from icl_core.papers.memformers.methods.claims import printed_curves
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import model, test_set, variants
+from icl_core.papers.memformers.shared import train as shared_train
 from icl_core.papers.memformers.shared.task import covariances, roots
 from icl_core.papers.memformers.shared.train import SCHEDULES, Batches, clipped
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from tests.recorder import Recorder
+from tests.recorder import Interrupted, Recorder
 
 AUTHORS = Config(**{**authors_settings.AUTHORS, "seeds": 3})
 
 
 def of_figure(name):
-    preset = next(each for each in PRESETS if each.name == name)
+    preset = next(preset for preset in PRESETS if preset.name == name)
     return replace(preset.config, seeds=preset.seeds)
 
 
 def test_one_set_of_prompts_is_turned_with_every_rotation():
     batch = Batches(replace(AUTHORS, batch=7, variant="token")).at(0)
-    turns = [each.rotation.float() for each in covariances(AUTHORS)]
+    turns = [covariance.rotation.float() for covariance in covariances(AUTHORS)]
     assert batch.U is not None and batch.query is not None
-    for name, drawn in (("U", batch.U), ("w*", batch.target), ("query", batch.query)):
-        back = [
-            torch.einsum("ij,j...->i...", turn, each)
-            for turn, each in zip(turns, drawn, strict=True)
-        ]
-        for each in back[1:]:
-            torch.testing.assert_close(each, back[0], msg=lambda text, name=name: f"{name}: {text}")
+    for name, tensor in (("U", batch.U), ("w*", batch.target), ("query", batch.query)):
+        first, *others = (
+            torch.einsum("ij,j...->i...", turn, of_seed)
+            for turn, of_seed in zip(turns, tensor, strict=True)
+        )
+        for other in others:
+            torch.testing.assert_close(other, first, msg=lambda text, name=name: f"{name}: {text}")
     apart = Batches(replace(AUTHORS, batch=7, batches="fixed")).at(0)
     assert not torch.allclose(turns[1] @ apart.target[1, :, 0], turns[0] @ apart.target[0, :, 0])
 
 
 def test_with_multiples_of_I_the_five_runs_of_the_authors_are_one():
     config = replace(AUTHORS, variant="cgd", preconditioner="scalar", batch=50)
-    parameters = {
-        "A": torch.full((3, 1, 4), 0.3),
-        "alpha": torch.ones(3, 4),
-        "gamma": torch.full((3, 4), 0.2),
-    }
-    loss, _ = model.loss_and_gradient(
-        parameters, config, roots(config), Batches(config).at(0), "mean"
-    )
+    parameters = {"alpha": torch.ones(3, 4), "gamma": torch.full((3, 4), 0.2)}
+    parameters["A"] = torch.full((3, 1, 4), 0.3)
+    batch = Batches(config).at(0)
+    loss, _ = model.loss_and_gradient(parameters, config, roots(config), batch, "mean")
     torch.testing.assert_close(loss, loss[:1].expand(3), rtol=1e-5, atol=0)
 
 
@@ -59,16 +56,13 @@ def test_batches_of_1000_are_the_same_for_every_rotation_and_average_to_the_expe
     monkeypatch.setattr(test_set, "PROMPTS", 2**13)
     config = replace(AUTHORS, variant="linear", layers=2, coordinates="whitened")
     parameters = {"A": torch.eye(5).expand(3, 1, 2, 5, 5) * 0.6}
-    found = test_set.batches(parameters, config, roots(config))
-    assert found.shape == (3, 8)
-    torch.testing.assert_close(found, found[:1].expand(3, -1), rtol=1e-4, atol=0)
-    exact = (
-        test_set.losses(parameters, config, roots(config), test_set.held(config, 2**13))
-        .double()
-        .mean(-1)
-    )
-    error = found[0].std() / 8**0.5
-    assert abs(float(found[0].mean() - exact[0])) < 4 * float(error)
+    losses = test_set.batches(parameters, config, roots(config))
+    assert losses.shape == (3, 8)
+    torch.testing.assert_close(losses, losses[:1].expand(3, -1), rtol=1e-4, atol=0)
+    prompts = test_set.held(config, 2**13)
+    exact = test_set.losses(parameters, config, roots(config), prompts).double().mean(-1)
+    error = losses[0].std() / 8**0.5
+    assert abs(float(losses[0].mean() - exact[0])) < 4 * float(error)
 
 
 def test_each_matrix_is_clipped_by_itself():
@@ -78,28 +72,21 @@ def test_each_matrix_is_clipped_by_itself():
         "alpha": torch.randn(2, 3, generator=generator),
     }
     gradient["A"][0, 0, 1] *= 1e-3  # a short one stays as it is
-    found = clipped(gradient, 0.5, matrices=True)
-    lengths = found["A"].flatten(3).norm(dim=3)
-    torch.testing.assert_close(found["A"][0, 0, 1], gradient["A"][0, 0, 1])
+    shorter = clipped(gradient, 0.5, matrices=True)
+    lengths = shorter["A"].flatten(3).norm(dim=3)
+    torch.testing.assert_close(shorter["A"][0, 0, 1], gradient["A"][0, 0, 1])
     torch.testing.assert_close(lengths[1], torch.full((1, 3), 0.5))
-    torch.testing.assert_close(
-        found["alpha"].norm(dim=1), gradient["alpha"].norm(dim=1).clamp(max=0.5)
-    )
-    whole = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)[
-        "A"
-    ]  # multiples of I are no matrices
-    assert float(whole.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
+    expected = gradient["alpha"].norm(dim=1).clamp(max=0.5)
+    torch.testing.assert_close(shorter["alpha"].norm(dim=1), expected)
+    # multiples of I are no matrices
+    multiples = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)["A"]
+    assert float(multiples.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
 
 
 def test_the_rate_is_halved_every_2000_steps():
     factor = SCHEDULES["halved"](30_000)
-    assert [factor(step) for step in (0, 1999, 2000, 5999, 29_999)] == [
-        1.0,
-        1.0,
-        0.5,
-        0.25,
-        0.5**14,
-    ]
+    factors = [factor(step) for step in (0, 1999, 2000, 5999, 29_999)]
+    assert factors == [1.0, 1.0, 0.5, 0.25, 0.5**14]
 
 
 def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
@@ -108,16 +95,14 @@ def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
         d=3, n=4, layers=2, batch=20, steps=10, variant="gd++ entry", beside="none", **training
     )
     begun = {}
+    watched = shared_train._watched
 
-    def watch(config, parameters, root, held):
+    def watch(config, parameters, root, prompts):
         if config.first_steps and config.layers not in begun:
-            begun[config.layers] = {name: value.clone() for name, value in parameters.items()}
-        return real(config, parameters, root, held)
+            begun[config.layers] = {name: tensor.clone() for name, tensor in parameters.items()}
+        return watched(config, parameters, root, prompts)
 
-    from icl_core.papers.memformers.shared import train as shared
-
-    real = shared._watched
-    monkeypatch.setattr(shared, "_watched", watch)
+    monkeypatch.setattr(shared_train, "_watched", watch)
     train.compute(config, Recorder())
     fresh = variants.initial(config, torch.Generator().manual_seed(10_000 + 2))
     assert not torch.allclose(begun[2]["A"], fresh["A"], atol=1e-3)  # ten steps of 0.01 from there
@@ -126,12 +111,11 @@ def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
 
 
 def test_a_killed_first_phase_goes_on():
-    from tests.recorder import Interrupted
-
     config = Config(
         d=3, n=4, layers=1, batch=20, steps=10, first_steps=20, variant="gd++", beside="none"
     )
-    whole, killed = train.compute(config, Recorder()), Recorder(stop=11)
+    whole = train.compute(config, Recorder())
+    killed = Recorder(stop=11)
     with pytest.raises(Interrupted):
         train.compute(config, killed)
     again = train.compute(config, Recorder(saved=killed.saved))
@@ -170,7 +154,7 @@ def test_a_printed_curve_is_judged_at_the_worst_depth(row):
 
 
 def test_presets_of_figures_are_at_the_settings_of_their_claims():
-    wanted = {
+    claims_of = {
         "figure 4": {"gd++-beats-cgd", "gd++-overfits"},
         "figure 5": {"fits-its-batch", "overfits-its-batch"},
         "figure 6": {"fits-its-batch", "overfits-its-batch"},
@@ -179,15 +163,13 @@ def test_presets_of_figures_are_at_the_settings_of_their_claims():
         "figure 15": {"keeps-up"},
         "figures 16 and 17": {"keeps-up-longer"},
     }
-    for name, ids in wanted.items():
+    for name, ids in claims_of.items():
         config = of_figure(name)
         assert ids <= {claim.id for claim in claims.ALL if claim.at and claim.is_at(config)}, name
-    assert set(printed_curves.own_batch(of_figure("figure 4"))) == {"evaluated/train"}
-    assert set(printed_curves.own_batch(of_figure("figures 12 to 14"))) == {"evaluated/train"}
-    assert set(printed_curves.own_batch(of_figure("figure 6"))) == {
-        "evaluated/train",
-        "baseline/cg_train",
-    }
+    for name in ("figure 4", "figures 12 to 14"):
+        assert set(printed_curves.own_batch(of_figure(name))) == {"evaluated/train"}
+    tensors = {"evaluated/train", "baseline/cg_train"}
+    assert set(printed_curves.own_batch(of_figure("figure 6"))) == tensors
 
 
 def test_a_shared_gamma_a_token_begins_without_any_memory():

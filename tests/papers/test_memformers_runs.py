@@ -16,7 +16,7 @@ from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.load_run import covariance_of
 from icl_core.papers.memformers.variances import draw as variances_draw
 from icl_core.papers.memformers.variances.settings import Config as Variances
-from icl_core.runs import store
+from tests.cells import shipped
 from tests.recorder import Recorder
 
 SMALL = {
@@ -41,24 +41,25 @@ TABLES = {
 
 
 @pytest.fixture(scope="module", params=list(SMALL))
-def made(request):
+def small(request):
     """An experiment's name, the experiment, and a small run of it."""
     with pytest.MonkeyPatch.context() as few:
         for name in ("PROMPTS", "WATCHED"):
             few.setattr(test_set, name, test_set.BLOCK)
-        experiment, config = (
-            registry.experiment(f"memformers.{request.param}"),
-            SMALL[request.param],
-        )
+        experiment = registry.experiment(f"memformers.{request.param}")
+        config = SMALL[request.param]
         return request.param, experiment, Run(config, experiment.run(config, Recorder()))
 
 
-def shown(experiment, run):
+def traces(experiment, run) -> dict[str, list[str]]:
+    """The names of the traces of every drawing."""
+    labels = {}
     for drawing in experiment.drawings:
         if drawing.applies(run.config):
             panel = drawing.draw(run, experiment.view())
             assert panel.title and panel.figure is not None
-            yield drawing.name, [trace.name for trace in panel.figure.plotly().data]
+            labels[drawing.name] = [trace.name for trace in panel.figure.plotly().data]
+    return labels
 
 
 def values(experiment, run):
@@ -67,32 +68,29 @@ def values(experiment, run):
 
 @pytest.mark.parametrize("more", [True, False], ids=["one more", "one fewer"])
 def test_another_days_tables_leave_a_run_drawable_and_its_metrics_as_they_were(
-    made, more, monkeypatch
+    small, more, monkeypatch
 ):
-    name, experiment, run = made
-    before, drawn = values(experiment, run), dict(shown(experiment, run))
-    for module, table, entry in TABLES.get(name, ()):
-        had = getattr(module, table)
-        now = (
-            {**had, "tomorrow": had[entry]}
-            if more
-            else {key: had[key] for key in had if key != entry}
-        )
-        monkeypatch.setattr(module, table, now)
-    after = dict(shown(experiment, run))
-    assert values(experiment, run) == before
-    assert after.keys() == drawn.keys() and all(
-        len(after[key]) >= len(drawn[key]) for key in drawn
-    )  # nothing is lost
-    if more:
-        assert (
-            after == drawn
-        )  # the run knows what it measured: nothing of another day is looked for in it
+    name, experiment, run = small
+    metrics = values(experiment, run)
+    before = traces(experiment, run)
+    for module, table, id in TABLES.get(name, ()):
+        changed = dict(getattr(module, table))
+        if more:
+            changed["tomorrow"] = changed[id]
+        else:
+            del changed[id]
+        monkeypatch.setattr(module, table, changed)
+    after = traces(experiment, run)
+    assert values(experiment, run) == metrics
+    assert after.keys() == before.keys()
+    assert all(len(after[key]) >= len(before[key]) for key in before)  # nothing is lost
+    if more:  # the run knows what it measured: nothing of another day is looked for in it
+        assert after == before
 
 
-def test_what_no_table_knows_is_drawn_under_its_id(made):
+def test_what_no_table_knows_is_drawn_under_its_id(small):
     """A run of tomorrow, read by today's code."""
-    name, experiment, run = made
+    name, experiment, run = small
     added = {
         "methods": ("baselines", "baseline/cg", "baseline/tomorrow"),
         "variances": ("methods", "evaluated/even", "evaluated/tomorrow"),
@@ -101,10 +99,11 @@ def test_what_no_table_knows_is_drawn_under_its_id(made):
     if name not in added:
         pytest.skip("it compares nothing")
     what, like, tensor = added[name]
-    known = [*run.names(what), tensor.partition("/")[2]]
-    more = Run(run.config, {**run.tensors, tensor: run[like], f"names/{what}": names(known)})
+    id = tensor.partition("/")[2]
+    ids = names([*run.names(what), id])
+    more = Run(run.config, {**run.tensors, tensor: run[like], f"names/{what}": ids})
     assert values(experiment, more) == values(experiment, run)
-    assert any(tensor.partition("/")[2] in drawn for _, drawn in shown(experiment, more))
+    assert any(id in labels for labels in traces(experiment, more).values())
 
 
 @pytest.mark.parametrize("name", [*SMALL, "learned"])
@@ -118,16 +117,10 @@ def test_a_run_that_has_nothing_yet_is_drawn(name):
 
 @pytest.mark.parametrize("preset", ["lfom", "all", "shared", "figure 1"])
 def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
-    every = store.default().headers("memformers.methods")
-    header = next(each for each in every if preset in each.info.get("presets", ()))
-    run = store.default().load(header)
-    assert run is not None
-    root = torch.stack(
-        [covariance_of(run, seed + 1).root.float() for seed in range(run.config.seeds)]
-    )
-    learned = [
-        name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"
-    ]
+    run = shipped("memformers.methods", preset)
+    root = torch.stack([covariance_of(run, 1 + s).root.float() for s in range(run.config.seeds)])
+    snapshots = {name.partition("/")[2] for name in run.tensors if name.startswith("snapshot/")}
+    learned = snapshots - {"step"}
     steps = run["curve/step"].tolist()
     for index, step in enumerate(run.snapshot_steps):
         if step in steps:
@@ -135,7 +128,7 @@ def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
             if step == run.snapshot_steps[-1]:  # the page reads the finished model, unrounded
                 final = f"final/{run.config.layers}/"
                 parameters = {name: torch.tensor(run[final + name]) for name in learned}
-            held = test_set.held(run.config, test_set.WATCHED)
-            _, controlled = test_set.controlled_losses(parameters, run.config, root, held)
-            found = controlled.double().mean(-1)
-            np.testing.assert_allclose(found, run["curve/loss"][:, steps.index(step)], rtol=0.005)
+            prompts = test_set.held(run.config, test_set.WATCHED)
+            _, controlled = test_set.controlled_losses(parameters, run.config, root, prompts)
+            loss = controlled.double().mean(-1)
+            np.testing.assert_allclose(loss, run["curve/loss"][:, steps.index(step)], rtol=0.005)

@@ -46,29 +46,24 @@ def planted(rates, seeds=2, **settings):
     config = Config(
         rates=", ".join(str(0.01 * 2**i) for i in range(count)), steps=160, seeds=seeds, **settings
     )
-    found = {
-        "curve/step": STEPS,
-        "rate/values": 0.01 * 2.0 ** np.arange(count),
-        "names/models": names(rates),
-    }
-    found |= {"names/coordinates": names(BOTH), "baseline/floor": np.array([0.05])}
-    found["baseline/floor_shared"] = np.array([0.4])
+    tensors = {"curve/step": STEPS, "rate/values": 0.01 * 2.0 ** np.arange(count)}
+    tensors |= {"names/models": names(rates), "names/coordinates": names(BOTH)}
+    tensors |= {"baseline/floor": np.array([0.05]), "baseline/floor_shared": np.array([0.4])}
     for id, by_rate in rates.items():
         floor = 0.4 if MODELS_BY_ID[id].has_own_floor else 0.05
         for where in BOTH:
             for index, speeds in enumerate(by_rate):
                 above = 1.1 - np.array(speeds)[:, None] * STEPS
-                found[f"curve/{where}/{id}/{index}"] = floor * np.exp(above)
-    return Run(config, found)
+                tensors[f"curve/{where}/{id}/{index}"] = floor * np.exp(above)
+    return Run(config, tensors)
 
 
 def test_a_crossing_lies_between_the_evaluations_on_the_logarithm_of_the_loss():
     # 1.1 - step / 30 is 0.1 at step 30; the evaluations are at 20 and 40
-    done = planted({"linear": [[1 / 30, 1 / 100]], "shared": [[1 / 30, 1 / 50]]})
-    np.testing.assert_allclose(claims.arrivals(done, LINEAR, "original"), [[30, 100]], rtol=1e-6)
-    np.testing.assert_allclose(
-        claims.arrivals(done, SHARED, "original"), [[30, 50]], rtol=1e-6
-    )  # its own floor
+    run = planted({"linear": [[1 / 30, 1 / 100]], "shared": [[1 / 30, 1 / 50]]})
+    np.testing.assert_allclose(claims.arrivals(run, LINEAR, "original"), [[30, 100]], rtol=1e-6)
+    to_own_floor = claims.arrivals(run, SHARED, "original")
+    np.testing.assert_allclose(to_own_floor, [[30, 50]], rtol=1e-6)
 
 
 def test_the_first_crossing_counts_and_a_start_below_is_step_zero():
@@ -83,7 +78,7 @@ def test_the_first_crossing_counts_and_a_start_below_is_step_zero():
 
 
 def test_never_is_never_a_number():
-    never = planted({each.id: [[1 / 1000, 1 / 1000], [1 / 30, 1 / 1000]] for each in MODELS})
+    never = planted({model.id: [[1 / 1000, 1 / 1000], [1 / 30, 1 / 1000]] for model in MODELS})
     steps = claims.arrivals(never, LINEAR, "original")
     assert np.isinf(steps).tolist() == [[True, True], [False, True]]
     assert np.isinf(claims.typical(steps)).all() and claims.best_rate(steps) is None
@@ -98,74 +93,58 @@ def test_never_is_never_a_number():
 
 
 def test_factors_pair_the_seeds_and_say_what_they_bound():
-    found = claims.factors(np.array([100.0, 400.0]), np.array([50.0, 100.0]), 1000)
-    np.testing.assert_allclose(found.values, [2, 4])
-    assert found.mean == pytest.approx(8**0.5) and found.error == pytest.approx(
-        8**0.5 * np.log(2) / 2
-    )
-    found = claims.factors(np.array([np.inf, 80.0, np.inf]), np.array([50.0, np.inf, np.inf]), 1000)
-    np.testing.assert_array_equal(found.values, [20, 0, np.nan])
-    assert found.at_least.tolist() == [True, False, False] and found.error is None
+    factors = claims.factors(np.array([100.0, 400.0]), np.array([50.0, 100.0]), 1000)
+    np.testing.assert_allclose(factors.values, [2, 4])
+    assert factors.mean == pytest.approx(8**0.5)
+    assert factors.error == pytest.approx(8**0.5 * np.log(2) / 2)
+    steps = np.array([np.inf, 80.0, np.inf])
+    factors = claims.factors(steps, np.array([50.0, np.inf, np.inf]), 1000)
+    np.testing.assert_array_equal(factors.values, [20, 0, np.nan])
+    assert factors.at_least.tolist() == [True, False, False] and factors.error is None
 
 
 def test_the_best_rate_of_each_is_its_own():
-    done = planted({"linear": [[1 / 50] * 2, [1 / 1000] * 2], "cgd": [[1 / 40] * 2, [1 / 10] * 2]})
-    assert [
-        claims.best_rate(claims.arrivals(done, each, "whitened")) for each in (LINEAR, CGD)
-    ] == [0, 1]
-    best = claims.at_best(done, "whitened", CGD)
+    run = planted({"linear": [[1 / 50] * 2, [1 / 1000] * 2], "cgd": [[1 / 40] * 2, [1 / 10] * 2]})
+    arrivals = [claims.arrivals(run, model, "whitened") for model in (LINEAR, CGD)]
+    assert [claims.best_rate(steps) for steps in arrivals] == [0, 1]
+    best = claims.at_best(run, "whitened", CGD)
     assert best is not None and best.mean == pytest.approx(5)
-    assert claims.at_equal(done, "whitened", CGD)[0].mean == pytest.approx(1.25)
+    assert claims.at_equal(run, "whitened", CGD)[0].mean == pytest.approx(1.25)
 
 
 def test_a_claim_that_rests_on_a_bound_says_so():
-    slow = planted(
-        {
-            "linear": [[1 / 1000] * 2],
-            "stepped": [[1 / 40] * 2],
-            "cgd": [[1 / 20] * 2],
-            "lfom": [[1 / 20] * 2],
-        }
-    )
-    found = {metric.claim.id: metric for metric in measure(slow)}
-    assert (
-        found[claims.EQUAL_RATE.id].value == pytest.approx(8)
-        and "bound" in found[claims.EQUAL_RATE.id].reason
-    )
-    assert (
-        found[claims.MEMORY_ALONE.id].value == pytest.approx(2)
-        and not found[claims.MEMORY_ALONE.id].reason
-    )
-    assert found[claims.SAME_FLOOR.id].value == pytest.approx(1.1 - 0.16)
+    steps = {"linear": 1000, "stepped": 40, "cgd": 20, "lfom": 20}
+    slow = planted({id: [[1 / count] * 2] for id, count in steps.items()})
+    metrics = {metric.claim.id: metric for metric in measure(slow)}
+    equal_rate = metrics[claims.EQUAL_RATE.id]
+    assert equal_rate.value == pytest.approx(8) and "bound" in equal_rate.reason
+    memory_alone = metrics[claims.MEMORY_ALONE.id]
+    assert memory_alone.value == pytest.approx(2) and not memory_alone.reason
+    assert metrics[claims.SAME_FLOOR.id].value == pytest.approx(1.1 - 0.16)
 
 
 def test_why_a_training_never_arrives_is_measured():
-    hovering, falling = (np.array([[each] * 2]) for each in (1 / 2000, 1 / 200))
-    done = planted({"linear": falling.tolist(), "cgd": hovering.tolist()})
-    assert claims.why_never(done, LINEAR, "original", 0).startswith("still falling")
-    level = {"curve/original/cgd/0": np.full((2, len(STEPS)), 0.05 * np.exp(0.3))}
-    level = Run(done.config, {**done.tensors, **level})
-    assert claims.why_never(level, CGD, "original", 0) == "level, 0.30 above"
-    wild = {
-        "curve/original/cgd/0": np.exp(
-            np.log(0.05) + 0.3 + 0.1 * np.resize([-1, 1], (2, len(STEPS)))
-        )
-    }
-    wild = Run(done.config, {**done.tensors, **wild})
-    assert claims.why_never(wild, CGD, "original", 0).startswith("hovers 0.")
-    lost = {"curve/original/cgd/0": np.full((2, len(STEPS)), np.nan)}
-    assert (
-        claims.why_never(Run(done.config, {**done.tensors, **lost}), CGD, "original", 0)
-        == "diverged"
-    )
+    run = planted({"linear": [[1 / 200] * 2], "cgd": [[1 / 2000] * 2]})
+    assert claims.why_never(run, LINEAR, "original", 0).startswith("still falling")
+
+    def why(above):
+        """What is said of a curve this far above the floor, on the logarithm of the loss."""
+        curve = 0.05 * np.exp(np.resize(above, (2, len(STEPS))))
+        changed = Run(run.config, {**run.tensors, "curve/original/cgd/0": curve})
+        return claims.why_never(changed, CGD, "original", 0)
+
+    assert why([0.3]) == "level, 0.30 above"
+    assert why([0.2, 0.4]).startswith("hovers 0.")
+    assert why([np.nan]) == "diverged"
 
 
-@pytest.mark.parametrize(("layers", "value"), [(1, 0.143), (2, -0.127), (3, -0.594), (4, -0.895)])
-def test_the_floor_of_one_gamma_for_all_layers(layers, value):
+@pytest.mark.parametrize(
+    ("layers", "log_loss"), [(1, 0.143), (2, -0.127), (3, -0.594), (4, -0.895)]
+)
+def test_the_floor_of_one_gamma_for_all_layers(layers, log_loss):
     S = torch.cat([S for _, S in held_out(5, 20, 2**14)], -1)
-    assert np.log(train.shared_floor(moments(S, None, layers), layers)) == pytest.approx(
-        value, abs=0.02
-    )
+    floor = train.shared_floor(moments(S, None, layers), layers)
+    assert np.log(floor) == pytest.approx(log_loss, abs=0.02)
 
 
 @pytest.fixture(scope="module")
@@ -175,31 +154,27 @@ def small():
 
 
 def test_a_small_run_has_every_curve_metrics_and_panels(small):
-    keys = {f"curve/{where}/{each.id}/0" for where in BOTH for each in MODELS}
+    keys = {f"curve/{where}/{model.id}/0" for where in BOTH for model in MODELS}
     assert keys <= small.tensors.keys()
     assert {metric.claim for metric in SPEED.metrics(small)} == set(claims.ALL)
     assert SPEED.headline(small, View()).endswith(".")
     for drawing in SPEED.drawings:
         panel = drawing.draw(small, View())
         assert panel.title and len(panel.caption) > 40
-    sofar = {
-        name: array for name, array in small.tensors.items() if not name.startswith("baseline/")
-    }
-    live = [each for each in SPEED.drawings if each.live]
-    assert live and all(
-        each.draw(Run(small.config, sofar, finished=False), View()).figure for each in live
-    )
+    so_far = {name: a for name, a in small.tensors.items() if not name.startswith("baseline/")}
+    begun = Run(small.config, so_far, finished=False)
+    live = [drawing for drawing in SPEED.drawings if drawing.live]
+    assert live and all(drawing.draw(begun, View()).figure for drawing in live)
 
 
 def test_all_models_of_equal_power_start_from_the_same_loss_and_frozen_memory_stays(small):
-    first = [small[f"curve/whitened/{each.id}/0"][:, 0] for each in EQUAL]
-    for other in first[1:]:
-        np.testing.assert_allclose(other, first[0], rtol=1e-5)
+    first, *others = (small[f"curve/whitened/{model.id}/0"][:, 0] for model in EQUAL)
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-5)
     # γ = 0 is its start: a model that does not learn it parts from one that does only after the
     # first step
-    assert not np.allclose(
-        small["curve/whitened/stepped/0"][:, -1], small["curve/whitened/cgd/0"][:, -1]
-    )
+    stepped, cgd = (small[f"curve/whitened/{id}/0"][:, -1] for id in ("stepped", "cgd"))
+    assert not np.allclose(stepped, cgd)
     assert STEPPED.variant == CGD.variant and STEPPED.frozen == ("gamma",)
 
 
@@ -223,13 +198,12 @@ def measured_degree(variant, layers):
     """The degree in S of a random model's error for d = 1: how it grows where S is huge."""
     config = Model(variant=variant, layers=layers, d=2, coordinates="whitened")
     generator = torch.Generator().manual_seed(layers)
-    shapes = {name: each.shape for name, each in variants.initial(config, generator).items()}
     random = {
-        n: torch.randn(s, generator=generator, dtype=torch.float64) for n, s in shapes.items()
+        name: torch.randn(tensor.shape, generator=generator, dtype=torch.float64)
+        for name, tensor in variants.initial(config, generator).items()
     }
-    S = torch.eye(2, dtype=torch.float64)[None, :, :, None] * torch.tensor(
-        [1e6, 2e6], dtype=torch.float64
-    )
+    scales = torch.tensor([1e6, 2e6], dtype=torch.float64)
+    S = torch.eye(2, dtype=torch.float64)[None, :, :, None] * scales
     target = torch.ones(1, 2, 1, 2, dtype=torch.float64)
     error = model.errors(random, config, torch.eye(2, dtype=torch.float64)[None], Batch(S, target))
     return float((error[0, 0, 0, 1] / error[0, 0, 0, 0]).abs().log2())
@@ -237,27 +211,18 @@ def measured_degree(variant, layers):
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_degrees_by_recursion_equal_those_of_the_models(layers):
-    assert moving_covariates.degree(layers) == (3**layers - 1) // 2
-    assert measured_degree("gd++", layers) == pytest.approx(
-        moving_covariates.degree(layers), abs=1e-3
-    )
-    assert measured_degree("lfom", layers) == pytest.approx(
-        moving_covariates.degree(layers, moving=False), abs=1e-3
-    )
+    degree = moving_covariates.degree(layers)
+    assert degree == (3**layers - 1) // 2
+    assert measured_degree("gd++", layers) == pytest.approx(degree, abs=1e-3)
+    unmoved = moving_covariates.degree(layers, moving=False)
+    assert measured_degree("lfom", layers) == pytest.approx(unmoved, abs=1e-3)
 
 
 def test_products_count_matrices_as_d_vectors():
-    assert [moving_covariates.products(layers, 5) for layers in (1, 2, 3, 4)] == [
-        1,
-        1 + 5 + 3,
-        9 + 15 + 3,
-        27 + 15 + 3,
-    ]
-    assert [moving_covariates.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [
-        4,
-        4 + 8 + 45,
-        57 + 8 + 45,
-    ]
+    products = [moving_covariates.products(layers, 5) for layers in (1, 2, 3, 4)]
+    assert products == [1, 1 + 5 + 3, 9 + 15 + 3, 27 + 15 + 3]
+    products = [moving_covariates.products(layers, 5, tokens=20) for layers in (1, 2, 3)]
+    assert products == [4, 4 + 8 + 45, 57 + 8 + 45]
 
 
 @pytest.mark.parametrize(
@@ -267,18 +232,17 @@ def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examp
     d, n, length, exact
 ):
     config = MethodsConfig(variant="gd++", d=d, n=n, layers=2, beside="none")
-    kept = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
-    line = moving_covariates.conjugate(Run(config, kept), "cg")
+    tensors = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
+    line = moving_covariates.conjugate(Run(config, tensors), "cg")
     assert len(line) == length and (line[-1] < -27) == exact
     np.testing.assert_allclose(line[:2], np.log([0.8, 0.3]))
 
 
 def test_the_drawing_of_products_stands_where_covariates_move():
     config = MethodsConfig(variant="gd++", layers=2, beside="none", seeds=1)
-    assert moving_covariates.covariates_move(config) and not moving_covariates.covariates_move(
-        MethodsConfig()
-    )
-    found = {"depth/layers": np.array([1, 2]), "evaluated/loss": np.array([[0.8, 1e9]])}
-    found |= {f"baseline/{name}": np.array([0.9, 0.4]) for name in ("cg", "pcg", "floor")}
-    panel = by_products(Run(config, found), MethodsView())
+    assert moving_covariates.covariates_move(config)
+    assert not moving_covariates.covariates_move(MethodsConfig())
+    tensors = {"depth/layers": np.array([1, 2]), "evaluated/loss": np.array([[0.8, 1e9]])}
+    tensors |= {f"baseline/{name}": np.array([0.9, 0.4]) for name in ("cg", "pcg", "floor")}
+    panel = by_products(Run(config, tensors), MethodsView())
     assert "9 products" in panel.title and "degree 4" in panel.caption

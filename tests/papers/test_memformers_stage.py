@@ -26,16 +26,16 @@ def first_run(experiment_id):
 
 
 def on_stage(experiment, config):
-    return [each for each in experiment.drawings if each.place == STAGE and each.applies(config)]
+    drawings = [drawing for drawing in experiment.drawings if drawing.place == STAGE]
+    return [drawing for drawing in drawings if drawing.applies(config)]
 
 
 def views(experiment, run):
     """The default view at every snapshot; alone where there are none."""
+    view = experiment.view()
     if "snapshot" not in knobs_of(experiment.view):
-        return [experiment.view()]
-    return [
-        replace(experiment.view(), snapshot=index) for index in range(len(run.snapshot_steps) or 1)
-    ]
+        return [view]
+    return [replace(view, snapshot=index) for index in range(len(run.snapshot_steps) or 1)]
 
 
 def fixed(figure):
@@ -57,16 +57,16 @@ def fixed(figure):
 def test_the_stage_has_two_to_six_seats_in_every_preset_and_few_drawers(experiment_id):
     experiment = registry.experiment(experiment_id)
     for preset in experiment.presets:
-        shown = on_stage(experiment, preset.config)
-        assert sum(2 if each.wide else 1 for each in shown) in (2, 3, 4, 6), preset.name
-    assert (
-        len({each.place for each in experiment.drawings} - {STAGE}) <= 4
-    )  # those that every experiment has come to them
+        seats = sum(1 + drawing.wide for drawing in on_stage(experiment, preset.config))
+        assert seats in (2, 3, 4, 6), preset.name
+    # those that every experiment has come to them
+    assert len({drawing.place for drawing in experiment.drawings} - {STAGE}) <= 4
 
 
 @pytest.mark.parametrize("experiment_id", IDS)
 def test_a_stage_panel_keeps_its_traces_and_ranges_at_every_snapshot(experiment_id):
-    experiment, run = registry.experiment(experiment_id), first_run(experiment_id)
+    experiment = registry.experiment(experiment_id)
+    run = first_run(experiment_id)
     for drawing in on_stage(experiment, run.config):
         panels = [drawing.draw(run, view) for view in views(experiment, run)]
         clock_frames([panel.figure.to_dict() for panel in panels])  # raises if traces differ
@@ -79,17 +79,16 @@ def test_a_stage_panel_keeps_its_traces_and_ranges_at_every_snapshot(experiment_
 
 @pytest.mark.parametrize("experiment_id", IDS[:2])
 def test_the_headline_is_short_and_changes_with_the_snapshot(experiment_id):
-    experiment, run = registry.experiment(experiment_id), first_run(experiment_id)
-    said = [experiment.headline(run, view) for view in views(experiment, run)]
-    assert len(set(said)) == len(said) and max(map(len, said)) <= 115
+    experiment = registry.experiment(experiment_id)
+    run = first_run(experiment_id)
+    headlines = [experiment.headline(run, view) for view in views(experiment, run)]
+    assert len(set(headlines)) == len(headlines) and max(map(len, headlines)) <= 115
 
 
 def test_the_layers_steps_end_on_the_lines_of_theory():
-    experiment, run = (
-        registry.experiment("memformers.convergence"),
-        first_run("memformers.convergence"),
-    )
-    steps = next(each for each in experiment.drawings if each.name == "steps")
+    experiment = registry.experiment("memformers.convergence")
+    run = first_run("memformers.convergence")
+    steps = next(drawing for drawing in experiment.drawings if drawing.name == "steps")
     first, *_, last = (steps.draw(run, view).figure for view in views(experiment, run))
     lines = sorted(shape["y0"] for shape in last.layout["shapes"])
     assert sorted(last.data[0]["y"]) == pytest.approx(lines, abs=0.05)
@@ -97,10 +96,10 @@ def test_the_layers_steps_end_on_the_lines_of_theory():
 
 
 def test_the_dot_of_the_deepest_model_ends_on_its_line():
-    experiment, run = registry.experiment("memformers.methods"), first_run("memformers.methods")
-    by_depth = next(each for each in experiment.drawings if each.name == "by_depth")
+    experiment = registry.experiment("memformers.methods")
+    run = first_run("memformers.methods")
+    by_depth = next(drawing for drawing in experiment.drawings if drawing.name == "by_depth")
     first, *_, last = (by_depth.draw(run, view).figure.data for view in views(experiment, run))
     line = next(trace for trace in last if trace.get("name") == "trained")
-    assert (
-        last[-1]["y"] == [pytest.approx(line["y"][-1])] and first[-1]["y"][0] > 0 > last[-1]["y"][0]
-    )
+    assert last[-1]["y"] == [pytest.approx(line["y"][-1])]
+    assert first[-1]["y"][0] > 0 > last[-1]["y"][0]

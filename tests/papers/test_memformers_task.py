@@ -68,21 +68,18 @@ def test_integrated_targets_are_the_axes():
 
 def test_seeds_have_rotations_of_their_own():
     config = Config(seeds=3, seed=4, sigma2=2.0)
-    found = covariances(config)
-    for each in found:
-        torch.testing.assert_close(
-            each.rotation @ each.rotation.T, torch.eye(5, dtype=torch.float64)
-        )
-        torch.testing.assert_close(
-            torch.linalg.eigvalsh(each.root @ each.root), eigenvalues_of(config).sort().values
-        )
-    assert not torch.allclose(found[0].root, found[1].root)
+    by_seed = covariances(config)
+    Sigma = torch.stack([covariance.root @ covariance.root for covariance in by_seed])
+    for covariance in by_seed:
+        U = covariance.rotation
+        torch.testing.assert_close(U @ U.T, torch.eye(5, dtype=torch.float64))
+    eigenvalues = eigenvalues_of(config).sort().values
+    torch.testing.assert_close(torch.linalg.eigvalsh(Sigma), eigenvalues.expand(3, -1))
+    assert not torch.allclose(by_seed[0].root, by_seed[1].root)
     alone = covariances(replace(config, seeds=1, seed=5))[0]
-    assert alone.rotation.equal(found[1].rotation)
+    assert alone.rotation.equal(by_seed[1].rotation)
     root = roots(config)
-    torch.testing.assert_close(
-        root @ root, torch.stack([each.root @ each.root for each in found]).float()
-    )
+    torch.testing.assert_close(root @ root, Sigma.float())
 
 
 @pytest.mark.parametrize(
@@ -99,8 +96,8 @@ def test_seeds_have_rotations_of_their_own():
 )
 def test_eigenvalues(settings, expected):
     for sigma2 in (1.0, 0.25):
-        found = eigenvalues_of(Config(**settings, sigma2=sigma2))
-        torch.testing.assert_close(found, sigma2 * torch.tensor(expected, dtype=torch.float64))
+        computed = eigenvalues_of(Config(**settings, sigma2=sigma2))
+        torch.testing.assert_close(computed, sigma2 * torch.tensor(expected, dtype=torch.float64))
 
 
 @pytest.mark.parametrize(
@@ -133,9 +130,8 @@ def test_a_batch_that_does_not_fit_names_one_that_does(monkeypatch):
     small = memory(Config(), 1000)
     monkeypatch.setattr(device, "memory", lambda: small)
     Config(batch=1000)
-    with pytest.raises(
-        ValueError, match=r"batch 2000, d 5, n 20 \(a batch of 1000 would\) must fit the memory"
-    ):
+    message = r"batch 2000, d 5, n 20 \(a batch of 1000 would\) must fit the memory"
+    with pytest.raises(ValueError, match=message):
         Config(batch=2000)
     monkeypatch.setattr(device, "memory", lambda: 10)
     with pytest.raises(ValueError, match="batch 2000, d 5, n 20 must fit the memory"):
@@ -152,17 +148,15 @@ def test_a_fixed_batch_is_the_same_at_every_step_and_depth():
     first = batches.at(0)
     assert first.query is not None
     assert same(batches.at(17), first)
-    for other in (
-        replace(config, layers=1),
-        replace(config, variant="cgd", preconditioner="scalar"),
-    ):
-        assert same(Batches(other).at(29), first)
+    for changes in ({"layers": 1}, {"variant": "cgd", "preconditioner": "scalar"}):
+        assert same(Batches(replace(config, **changes)).at(29), first)
     assert not same(Batches(replace(config, seed=1)).at(0), first)
 
 
 def test_fresh_batches_differ():
     batches = Batches(TINY)
-    first, second = batches.at(0), batches.at(1)
+    first = batches.at(0)
+    second = batches.at(1)
     assert first.query is None
     assert not first.target.equal(second.target)
     assert not first.S.equal(second.S)
@@ -173,7 +167,7 @@ def test_a_batch_is_resampled_every_hundred_steps():
     config = replace(TINY, batches="resampled", steps=300)
     batches = Batches(config)
     periods = [batches.at(step) for step in (0, 99, 100, 199, 299)]
-    assert [same(periods[0], each) for each in periods] == [True, True, False, False, False]
+    assert [same(periods[0], batch) for batch in periods] == [True, True, False, False, False]
     assert same(periods[2], periods[3])
     assert same(Batches(config).at(150), periods[2])  # as a resumed run meets it
 
@@ -216,7 +210,8 @@ def test_a_training_with_too_large_a_rate_diverges(quick):
 
 def test_a_short_training_learns(quick):
     tensors = compute(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
-    floor, learned = tensors["baseline/floor"], tensors["evaluated/loss"][0]
+    floor = tensors["baseline/floor"]
+    learned = tensors["evaluated/loss"][0]
     assert (learned > floor * 0.97).all()
     assert np.log(learned / floor).max() < 0.1
 
@@ -224,32 +219,28 @@ def test_a_short_training_learns(quick):
 @pytest.mark.parametrize("batch", [1, 6])
 def test_cgd_on_the_batch_solves_these_very_prompts(batch):
     config = replace(TINY, d=4, n=7, layers=3, batch=batch, batches="fixed", seeds=2, seed=5)
-    found = on_own_batch(config)["baseline/cg_train"]  # [seeds, K]
-    kept = Batches(config).at(0)
-    assert kept.query is not None
+    computed = on_own_batch(config)["baseline/cg_train"]  # [seeds, K]
+    prompts = Batches(config).at(0)
+    assert prompts.query is not None
     for seed, covariance in enumerate(covariances(config)):
         root = covariance.root.numpy()
-        lost = np.zeros((3, batch))
+        losses = np.zeros((3, batch))
         for p in range(batch):
-            S = root @ kept.S[seed, :, :, p].double().numpy() @ root
-            w = np.linalg.solve(root, kept.target[seed, :, 0, p].double().numpy())
-            x = root @ kept.query[seed, :, p].double().numpy()
+            S = root @ prompts.S[seed, :, :, p].double().numpy() @ root
+            w_star = np.linalg.solve(root, prompts.target[seed, :, 0, p].double().numpy())
+            x = root @ prompts.query[seed, :, p].double().numpy()
             for steps in range(1, 4):
-                found_w, _ = cg(S, S @ w, rtol=0.0, atol=0.0, maxiter=steps)
-                lost[steps - 1, p] = (x @ (found_w - w)) ** 2
-        np.testing.assert_allclose(found[seed], lost.mean(1), rtol=2e-3)
+                w, _ = cg(S, S @ w_star, rtol=0.0, atol=0.0, maxiter=steps)
+                losses[steps - 1, p] = (x @ (w - w_star)) ** 2
+        np.testing.assert_allclose(computed[seed], losses.mean(1), rtol=2e-3)
 
 
 @pytest.mark.parametrize("batches", ["fixed", "resampled"])
 def test_kept_prompts_are_the_same_for_every_variant_and_number_of_steps(batches):
     config = replace(TINY, batches=batches, steps=300)
     first = Batches(config).at(0)
-    for other in (
-        replace(config, variant="token"),
-        replace(config, steps=10),
-        replace(config, layers=5),
-    ):
-        torch.testing.assert_close(Batches(other).at(0).S, first.S)
+    for changes in ({"variant": "token"}, {"steps": 10}, {"layers": 5}):
+        torch.testing.assert_close(Batches(replace(config, **changes)).at(0).S, first.S)
 
 
 def test_fresh_batches_differ_however_large_they_are():

@@ -27,19 +27,15 @@ from icl_core.papers.memformers.theorems.words import power
 from tests.drawn import checked
 from tests.recorder import Recorder
 
-SIZES = [
-    (5, 20, 4),
-    (7, 4, 3),
-    (2, 2, 1),
-    (3, 9, 6),
-]  # d, n, L: the paper's, underdetermined, smallest, solved early
+# d, n, L: the paper's, underdetermined, smallest, solved early
+SIZES = [(5, 20, 4), (7, 4, 3), (2, 2, 1), (3, 9, 6)]
 
 
 def small(d=5, n=20, layers=4, **more):
     return Config(d=d, n=n, layers=layers, **{"prompts": 8, "pool": 14, **more})
 
 
-def made(config, seed=0):
+def prompts_and_cases(config, seed=0):
     prompts = identities.sample(config)
     return prompts, identities.cases(prompts, config.layers, torch.Generator().manual_seed(seed))
 
@@ -47,7 +43,7 @@ def made(config, seed=0):
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("size", SIZES)
 def test_tokens_hold_the_iterates_of_every_method(size, seed):
-    prompts, cases = made(small(*size, seed=seed, spectrum="geometric"), seed)
+    prompts, cases = prompts_and_cases(small(*size, seed=seed, spectrum="geometric"), seed)
     assert cases.keys() == METHODS.keys() == claims.IDENTITIES.keys()
     for name, case in cases.items():
         w = by_tokens(case.variant, case.given, prompts)
@@ -74,62 +70,59 @@ def test_turned_prompts_are_the_same_run_where_A_is_a_multiple_of_I(run):
 def test_other_coefficients_are_another_method():
     """What the identities assert could be false: a hundredth more in one coefficient is seen, from
     its layer on."""
-    prompts, cases = made(small())
+    prompts, cases = prompts_and_cases(small())
     for name, case in cases.items():
-        changed = {key: each.clone() for key, each in case.given.items()}
+        changed = {key: tensor.clone() for key, tensor in case.given.items()}
         last = changed.get("Gamma", changed.get("alpha"))
         last[(2, 0) if last.dim() == 3 else 2] += 0.01
-        found = apart(by_tokens(case.variant, changed, prompts), case.iterates, prompts.target)
-        assert float(found[:3].max()) < 1e-12 and float(found[3]) > 1e-6, name
+        w = by_tokens(case.variant, changed, prompts)
+        distances = apart(w, case.iterates, prompts.target)
+        assert float(distances[:3].max()) < 1e-12 and float(distances[3]) > 1e-6, name
 
 
 def test_chunks_of_prompts_change_nothing(monkeypatch):
-    prompts, cases = made(small(3, 4, 2))
+    prompts, cases = prompts_and_cases(small(3, 4, 2))
     whole = by_tokens("cgd", cases["cgd"].given, prompts)
     monkeypatch.setattr(identities, "AT_ONCE", 1)
-    torch.testing.assert_close(
-        by_tokens("cgd", cases["cgd"].given, prompts), whole, rtol=1e-13, atol=1e-13
-    )
+    in_chunks = by_tokens("cgd", cases["cgd"].given, prompts)
+    torch.testing.assert_close(in_chunks, whole, rtol=1e-13, atol=1e-13)
 
 
 def test_conjugate_gradient_by_layers_is_by_registers():
-    prompts, cases = made(small(4, 9, 4))
-    both = (
+    prompts, cases = prompts_and_cases(small(4, 9, 4))
+    by_layers, by_registers = (
         by_tokens(cases[name].variant, cases[name].given, prompts) for name in ("cgd", "cgd-gamma")
     )
-    torch.testing.assert_close(*both, rtol=1e-10, atol=1e-10)
-    done = conjugate_gradient(prompts.S, prompts.target, 4)
-    replayed = baselines.replay(
-        baselines.deflected_table(done.alpha, done.gamma), prompts.S, prompts.target
-    )
-    torch.testing.assert_close(replayed, done.iterates, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(by_layers, by_registers, rtol=1e-10, atol=1e-10)
+    path = conjugate_gradient(prompts.S, prompts.target, 4)
+    table = baselines.deflected_table(path.alpha, path.gamma)
+    replayed = baselines.replay(table, prompts.S, prompts.target)
+    torch.testing.assert_close(replayed, path.iterates, rtol=1e-10, atol=1e-10)
 
 
 def test_steps_are_differences_of_what_eq_1_1_sums_up():
-    prompts, generator = identities.sample(small(3, 9, 5)), torch.Generator().manual_seed(3)
-    Lambda = identities.at_random(5, 1, 0.4, generator)
+    prompts = identities.sample(small(3, 9, 5))
+    Lambda = identities.at_random(5, 1, 0.4, torch.Generator().manual_seed(3))
     Gamma = identities.steps_of(Lambda)
     torch.testing.assert_close(-Gamma.cumsum(0), Lambda)
-    again = baselines.replay(Gamma[..., 0], prompts.S, prompts.target)
-    torch.testing.assert_close(
-        again, identities.summed(Lambda, prompts.S, prompts.target), rtol=1e-11, atol=1e-11
-    )
+    computed = baselines.replay(Gamma[..., 0], prompts.S, prompts.target)
+    expected = identities.summed(Lambda, prompts.S, prompts.target)
+    torch.testing.assert_close(computed, expected, rtol=1e-11, atol=1e-11)
 
 
 def test_coefficients_of_another_prompt_are_not_conjugate_gradient():
-    prompts, cases = made(small(prompts=64))
-    found = identities.others(cases["cgd"], prompts)
-    assert (
-        found["distance/other"][-1] > 0.5 and found["loss/other"][-1] > 10 * found["loss/own"][-1]
-    )
-    alpha = cases["cgd"].given["alpha"]
-    tried = [
-        float(((a - alpha[0]).square().sum() / alpha[0].square().sum()).sqrt())
+    prompts, cases = prompts_and_cases(small(prompts=64))
+    tensors = identities.others(cases["cgd"], prompts)
+    assert tensors["distance/other"][-1] > 0.5
+    assert tensors["loss/other"][-1] > 10 * tensors["loss/own"][-1]
+    alpha = cases["cgd"].given["alpha"][0]
+    distances = [
+        float(((a - alpha).square().sum() / alpha.square().sum()).sqrt())
         for a in np.linspace(0.2, 2, 400)
     ]
-    best = alpha[0].square().sum() / alpha[0].sum()
-    assert float(found["first_step"]) <= min(tried) + 1e-12  # the closest form is the least
-    assert float(found["first_step"]) > 0.1 and best > 0
+    first_step = float(tensors["first_step"])
+    assert first_step <= min(distances) + 1e-12  # the closest form is the least
+    assert first_step > 0.1 and alpha.square().sum() / alpha.sum() > 0
     same = torch.full((1, 6), 0.7).double()
     assert float(identities.first_step(same)) == pytest.approx(0, abs=1e-7)
 
@@ -139,9 +132,9 @@ def test_the_gradient_is_autograds():
     S = grams(3, 6, 40, generator, torch.float64)
     M = torch.randn(2, 3, 3, 3, generator=generator, dtype=torch.float64, requires_grad=True)
     losses = []
-    for each in M:  # places
+    for layers in M:  # places
         C = torch.eye(3, dtype=torch.float64).expand(40, 3, 3)
-        for A in each:
+        for A in layers:
             C = C - A @ S.permute(2, 0, 1) @ C
         losses.append(C.square().sum((1, 2)).mean())
     loss, slopes = stationarity.loss_and_slopes(M.detach(), S)
@@ -162,24 +155,23 @@ def test_the_gradient_vanishes_at_the_construction_alone(run):
     assert run["gradient/expected/identity"][0] > 3 * run["gradient/expected/identity"][1]
     for name in ("near", "random"):  # levels off at once
         assert run[f"gradient/{name}"][-1] > 0.8 * run[f"gradient/{name}"][0]
-    assert run["gradient/loss/construction"] < min(
-        run[f"gradient/loss/{name}"] for name in ("identity", "near")
-    )
+    elsewhere = [run[f"gradient/loss/{name}"] for name in ("identity", "near")]
+    assert run["gradient/loss/construction"] < min(elsewhere)
     assert run["gradient/size"].tolist() == [2**k for k in range(8, 16)]
 
 
 def test_in_the_original_coordinates_the_gradient_is_that_by_A():
     """∇_A f = Σ^½ ∇_M f Σ^½: a small change of A changes the loss by its product with it."""
-    D, generator = torch.tensor([1.0, 0.2]).double(), torch.Generator().manual_seed(6)
+    D = torch.tensor([1.0, 0.2]).double()
+    generator = torch.Generator().manual_seed(6)
     S = grams(2, 8, stationarity.LEAST, generator, torch.float64)
     A, change = torch.randn(2, 1, 2, 2, 2, generator=generator, dtype=torch.float64)
     root = D.sqrt()
     ends = torch.stack([A[0] + sign * 1e-5 * change[0] for sign in (1, -1)])
     losses, _ = stationarity.by_pool(root[:, None] * ends * root, S, D)
     _, slopes = stationarity.by_pool(root[:, None] * A * root, S, D)
-    assert float((losses[0, 0] - losses[0, 1]) / 2e-5) == pytest.approx(
-        float((slopes[0, 0] * change[0]).sum())
-    )
+    difference = float((losses[0, 0] - losses[0, 1]) / 2e-5)
+    assert difference == pytest.approx(float((slopes[0, 0] * change[0]).sum()))
 
 
 @pytest.mark.parametrize(
@@ -193,36 +185,29 @@ def test_counted_parameters_are_those_of_the_formulas(config):
 
 def test_counts_of_the_papers_size():
     used = dict(zip(VARIANTS, parameters.counted(small())[1], strict=True))
-    assert (used["linear"], used["cgd"], used["lfom"], used["token"]) == (
-        100,
-        107,
-        110,
-        100 + 21 * 6 + 4,
-    )
-    assert (
-        parameters.conjugate(4, 13)
-        < used["lfom"]
-        <= parameters.conjugate(4, parameters.overtaken(110, 4))
-    )
+    assert (used["linear"], used["cgd"], used["lfom"]) == (100, 107, 110)
+    assert used["token"] == 100 + 21 * 6 + 4
+    assert parameters.conjugate(4, 13) < used["lfom"]
+    assert used["lfom"] <= parameters.conjugate(4, parameters.overtaken(110, 4))
     assert parameters.as_written(small()) == 4 * (2 * 36 + 6 * 21)
 
 
 def test_every_erratum_has_the_number_that_shows_it(run):
-    found = {name: run[f"errata/{name}"] for name in run.names("errata")}
-    assert found.keys() == claims.ERRATA.keys()
+    numbers = {name: run[f"errata/{name}"] for name in run.names("errata")}
+    assert numbers.keys() == claims.ERRATA.keys()
     exact = {"last-sign": 2.0, "n-twice": 1 - 1 / 20, "loop": 0.5}
-    for name, value in exact.items():
-        assert found[name][0] == pytest.approx(value, abs=1e-9) and abs(found[name][1]) < 1e-12
+    for name, number in exact.items():
+        assert numbers[name][0] == pytest.approx(number, abs=1e-9) and abs(numbers[name][1]) < 1e-12
     for name in ("transpose", "tokens", "letters"):
-        assert found[name][0] > 0.1 and found[name][1] < 1e-12
-    assert found["double-minus"][0] == pytest.approx(4, abs=0.3) and found["double-minus"][1] < 0.1
-    assert found["square"][0] > 0.1 > 0.05 > found["square"][1]
-    assert found["spectrum"][0] > 1 > 0.2 > found["spectrum"][1]
+        assert numbers[name][0] > 0.1 and numbers[name][1] < 1e-12
+    assert numbers["double-minus"][0] == pytest.approx(4, abs=0.3)
+    assert numbers["double-minus"][1] < 0.1
+    assert numbers["square"][0] > 0.1 > 0.05 > numbers["square"][1]
+    assert numbers["spectrum"][0] > 1 > 0.2 > numbers["spectrum"][1]
     squares = np.array([1, 1, 1 / 16, 1 / 256, 1])  # the eigenvalues of Σ²
-    assert found["inverse"][0] == pytest.approx(
-        math.sqrt(1 - squares.sum() ** 2 / (5 * (squares**2).sum()))
-    )
-    assert found["inverse"][1] == 0
+    distance = math.sqrt(1 - squares.sum() ** 2 / (5 * (squares**2).sum()))
+    assert numbers["inverse"][0] == pytest.approx(distance)
+    assert numbers["inverse"][1] == 0
 
 
 def test_the_best_factor_of_a_token_is_the_best():
@@ -231,11 +216,9 @@ def test_the_best_factor_of_a_token_is_the_best():
     prompts = identities.sample(small())
     as_printed, _ = errata.tokens(prompts)
     gradient = torch.einsum("ijp,jp->ip", prompts.S, prompts.target)
-    wanted = torch.linspace(0.5, 1.5, 5, dtype=torch.float64)[:, None] * gradient
-    tried = [
-        float((a * gradient - wanted).norm() / wanted.norm()) for a in np.linspace(0.3, 2, 300)
-    ]
-    assert as_printed == pytest.approx(min(tried), abs=1e-3) and as_printed <= min(tried)
+    step = torch.linspace(0.5, 1.5, 5, dtype=torch.float64)[:, None] * gradient
+    errors = [float((a * gradient - step).norm() / step.norm()) for a in np.linspace(0.3, 2, 300)]
+    assert as_printed == pytest.approx(min(errors), abs=1e-3) and as_printed <= min(errors)
 
 
 def test_all_claims_hold_at_the_papers_size(run):
@@ -260,12 +243,12 @@ def test_every_drawing_draws_whatever_the_size(config):
 
 
 def test_the_stage_has_four_seats():
-    assert len([each for each in EXPERIMENT.drawings if each.place == STAGE]) == 4
+    assert sum(drawing.place == STAGE for drawing in EXPERIMENT.drawings) == 4
     assert EXPERIMENT.cost(Config()) < EXPERIMENT.cost(replace(Config(), pool=18))
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(0.0, "0"), (2.7e-14, "3 · 10⁻¹⁴"), (7.1e5, "7 · 10⁵")]
+    ("number", "text"), [(0.0, "0"), (2.7e-14, "3 · 10⁻¹⁴"), (7.1e5, "7 · 10⁵")]
 )
-def test_numbers_of_many_sizes_are_written_with_a_power(value, said):
-    assert power(value).replace("\u00a0", " ") == said
+def test_numbers_of_many_sizes_are_written_with_a_power(number, text):
+    assert power(number).replace("\u00a0", " ") == text

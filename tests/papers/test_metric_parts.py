@@ -25,13 +25,10 @@ from tests.recorder import Recorder
 def test_only_where_more_training_could_change_it_must_a_training_have_ended(more):
     run = run_with(falling=True)
     missed = section_5.metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
-    assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (
-        -1.0,
-        0.5,
-        "so",
-    )
-    kept = section_5.metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
-    assert (kept.value, kept.error, kept.unfinished, kept.reason) == (1.0, 0.5, "", "")
+    assert bool(missed.unfinished) == more
+    assert (missed.value, missed.error, missed.reason) == (-1.0, 0.5, "so")
+    holds = section_5.metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
+    assert (holds.value, holds.error, holds.unfinished, holds.reason) == (1.0, 0.5, "", "")
 
 
 def test_the_worst_seeds_accuracy_counts_with_its_own_error():
@@ -43,9 +40,9 @@ def test_the_worst_seeds_accuracy_counts_with_its_own_error():
 
 
 def test_the_width_where_the_mean_over_seeds_is_farthest_from_one_counts():
-    values = np.array([[1.1, 0.5, 1.3], [1.1, 0.9, 0.9], [0.8, 0.7, 1.0]])
-    np.testing.assert_array_equal(_farthest(values), values[:, 1])
-    np.testing.assert_array_equal(_farthest(values[:, ::-1]), values[:, 1])
+    ratios = np.array([[1.1, 0.5, 1.3], [1.1, 0.9, 0.9], [0.8, 0.7, 1.0]])
+    np.testing.assert_array_equal(_farthest(ratios), ratios[:, 1])
+    np.testing.assert_array_equal(_farthest(ratios[:, ::-1]), ratios[:, 1])
 
 
 @pytest.mark.parametrize(
@@ -59,39 +56,32 @@ def test_the_width_where_the_mean_over_seeds_is_farthest_from_one_counts():
     ],
 )
 def test_the_scale_from_which_on_a_loss_is_above_that_of_zero(losses, expected):
-    found = crossing(np.arange(4.0), np.array(losses), np.ones(4))
-    assert np.isnan(found) if expected is None else found == pytest.approx(expected)
+    scale = crossing(np.arange(4.0), np.array(losses), np.ones(4))
+    assert np.isnan(scale) if expected is None else scale == pytest.approx(expected)
 
 
 def test_the_seed_that_is_farthest_from_one_counts_on_either_side():
     for ratios, expected in (([1.1, 0.7, 1.2], -0.3), ([1.1, 0.9, 1.2], 0.2)):
-        assert layer.worst_ratio(Run(None, {"evaluated/ratio": np.array(ratios)})) == pytest.approx(
-            expected
-        )
+        run = Run(None, {"evaluated/ratio": np.array(ratios)})
+        assert layer.worst_ratio(run) == pytest.approx(expected)
 
 
 def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
-    config = registry.experiment("gdssm.layer").config(steps=20, f=3, N=5, batch=16)
-    run = Run(config, registry.experiment("gdssm.layer").run(config, Recorder()))
-    why = {each.claim.id: each.reason for each in layer.measure(run)}
-    parts = [f"{each.name} " for each in layer.compared(run)]
-    told = why.pop(layer.WEIGHTS.id)
-    assert told.startswith("The farthest entry of each part: ") and all(
-        part in told for part in parts
-    )
-    assert not any(why.values())
+    experiment = registry.experiment("gdssm.layer")
+    config = experiment.config(steps=20, f=3, N=5, batch=16)
+    run = Run(config, experiment.run(config, Recorder()))
+    reasons = {metric.claim.id: metric.reason for metric in layer.measure(run)}
+    reason = reasons.pop(layer.WEIGHTS.id)
+    assert reason.startswith("The farthest entry of each part: ")
+    assert all(f"{part.name} " in reason for part in layer.compared(run))
+    assert not any(reasons.values())
 
 
 def test_of_rates_the_means_of_rows_are_compared_and_of_all_else_the_entries():
-    trained, constructed = torch.tensor([[[1.0, 3.0], [2.0, 2.0]]]), torch.full((1, 2, 2), 2.0)
-    entry = SimpleNamespace(name="Q", trained=trained, constructed=constructed, unit=0.5)
-    assert layer.farthest(entry) == 2.0
-    assert (
-        layer.farthest(
-            SimpleNamespace(name="rate", trained=trained, constructed=constructed, unit=0.5)
-        )
-        == 0.0
-    )
+    trained = torch.tensor([[[1.0, 3.0], [2.0, 2.0]]])
+    tensors = {"trained": trained, "constructed": torch.full((1, 2, 2), 2.0)}
+    for name, distance in (("Q", 2.0), ("rate", 0.0)):
+        assert layer.farthest(SimpleNamespace(name=name, unit=0.5, **tensors)) == distance
 
 
 def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
@@ -105,40 +95,32 @@ def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
     assert power(Run(None, tensors), 2) == pytest.approx(-0.5)
     assert power_error(Run(None, tensors), 2) == pytest.approx(0.0, abs=1e-12)
     tensors["evaluated/loss"][0, :, 1] = 1 + sizes**-1.0
-    slopes = [
-        np.polyfit(
-            np.log(sizes),
-            np.log(np.delete(tensors["evaluated/loss"][:, :, 1] - 1, seed, 0).mean(0)),
-            1,
-        )[0]
-        for seed in range(3)
-    ]
+    excess = tensors["evaluated/loss"][:, :, 1] - 1
+    without = [np.delete(excess, seed, 0).mean(0) for seed in range(3)]  # one seed at a time
+    slopes = [np.polyfit(np.log(sizes), np.log(mean), 1)[0] for mean in without]
     assert power_error(Run(None, tensors), 2) == pytest.approx((2 * np.var(slopes)) ** 0.5)
-    fewer = {
-        name: value[:2] if name != "size/prompts" else value for name, value in tensors.items()
-    }
+    fewer = {name: array[:2] for name, array in tensors.items()} | {"size/prompts": sizes}
     assert power_error(Run(None, fewer), 2) is None
     tensors["evaluated/loss"][:, 1:, 1] = 0.0  # of one size alone is there an excess
     assert np.isnan(power(Run(None, tensors), 2))
 
 
 def test_a_loss_over_anothers_is_taken_seed_by_seed():
-    run = Run(
-        None, {"evaluated/a": np.array([1.0, 2.0, 4.0]), "evaluated/b": np.array([1.0, 1.0, 2.0])}
-    )
+    losses = {"a": [1.0, 2.0, 4.0], "b": [1.0, 1.0, 2.0]}
+    run = Run(None, {f"evaluated/{id}": np.array(by_seed) for id, by_seed in losses.items()})
     np.testing.assert_allclose(nonlinear.ratios(run, "a", "b"), [0, 1, 1])
     assert nonlinear.median_over(run, "a", "b", 0.0) == (1.0, None)  # three seeds: no interval
 
 
 @pytest.mark.parametrize(
-    ("rate", "decided", "said"),
+    ("rate", "decided", "phrase"),
     [(0.1, 1, "0.1, is the smallest"), (0.9, 1, "0.9, is the largest"), (0.5, 1, ""), (0.9, 0, "")],
 )
-def test_a_rate_at_the_edge_of_those_tried_is_said(rate, decided, said):
+def test_a_rate_at_the_edge_of_those_tried_is_said(rate, decided, phrase):
     tensors = {
         "chosen/rate": np.array([0.5, rate]),
         "chosen/decided": np.array([1, decided]),
         "tuned/rate": np.array([0.1, 0.5, 0.9]),
     }
-    told = comparison.at_the_edge(Run(None, tensors), SimpleNamespace(place=1))
-    assert (said in told) if said else not told
+    sentence = comparison.at_the_edge(Run(None, tensors), SimpleNamespace(place=1))
+    assert (phrase in sentence) if phrase else not sentence
