@@ -26,9 +26,9 @@ def shipped(experiment: str, preset: str) -> Run:
 def explained(experiment: str, run: Run) -> list[Drawing]:
     """The drawings that explain the cells of this run's maps."""
     return [
-        each
-        for each in registry.experiment(experiment).drawings
-        if each.explanations and each.applies(run.config)
+        drawing
+        for drawing in registry.experiment(experiment).drawings
+        if drawing.explanations and drawing.applies(run.config)
     ]
 
 
@@ -45,19 +45,17 @@ def check(drawing: Drawing, run: Run, view) -> list[Map]:
     """The maps are those of the figure, cell by cell; the terms of some cells make what
     they show."""
     assert drawing.explanations is not None
-    figure, maps = drawing.draw(run, view).figure, list(drawing.explanations(run, view))
+    figure = drawing.draw(run, view).figure
+    maps = list(drawing.explanations(run, view))
     assert figure is not None
-    drawn = [trace for trace in figure.data if trace["type"] == "heatmap"]
-    assert len(drawn) == len(maps) > 0
-    for trace, each in zip(drawn, maps, strict=True):
-        np.testing.assert_allclose(trace["z"], each.matrix, rtol=1e-5, atol=1e-6)
-        assert (
-            each.matrix.shape
-            == (len(each.rows), len(each.columns))
-            == (len(trace["y"]), len(trace["x"]))
-        )
-        for row, column in _some(each.matrix):
-            _adds_up(each, row, column)
+    heatmaps = [trace for trace in figure.data if trace["type"] == "heatmap"]
+    assert len(heatmaps) == len(maps) > 0
+    for heatmap, cell_map in zip(heatmaps, maps, strict=True):
+        np.testing.assert_allclose(heatmap["z"], cell_map.matrix, rtol=1e-5, atol=1e-6)
+        shape = len(cell_map.rows), len(cell_map.columns)
+        assert cell_map.matrix.shape == shape == (len(heatmap["y"]), len(heatmap["x"]))
+        for row, column in _some(cell_map.matrix):
+            _adds_up(cell_map, row, column)
     return maps
 
 
@@ -69,16 +67,20 @@ def _some(matrix: np.ndarray) -> list[tuple[int, int]]:
     return [(int(row), int(column)) for row, column in [most, *filled[chosen]]]
 
 
-def _adds_up(each: Map, row: int, column: int) -> None:
-    found, shown = each.explain(row, column), float(each.matrix[row, column])
-    size = max(1.0, float(np.nanmax(np.abs(each.matrix))))
-    assert found.title and found.says.endswith(".") and found.terms
-    assert abs(found.value - shown) < 1e-5 * size, (each.title, row, column, found.value, shown)
-    if found.share is not None and found.share == found.value:
+def _adds_up(cell_map: Map, row: int, column: int) -> None:
+    explanation = cell_map.explain(row, column)
+    competitors = explanation.competitors
+    total = explanation.total
+    cell = float(cell_map.matrix[row, column])
+    size = max(1.0, float(np.nanmax(np.abs(cell_map.matrix))))
+    case = cell_map.title, row, column, cell, explanation
+    assert explanation.title and explanation.says.endswith(".") and explanation.terms
+    assert abs(explanation.value - cell) < 1e-5 * size, case
+    if explanation.share is not None and explanation.share == explanation.value:
         # the terms make a score, and that the share
-        assert found.competitors[0].share >= found.share
-        place = next((other for other in found.competitors if other.share == found.share), None)
-        assert place is None or abs(place.score - found.total) < 1e-4 * max(1.0, abs(found.total))
+        assert competitors[0].share >= explanation.share
+        same = next((other for other in competitors if other.share == explanation.share), None)
+        assert same is None or abs(same.score - total) < 1e-4 * max(1.0, abs(total))
     else:
-        assert abs(found.total - shown) < 1e-5 * size, (each.title, row, column, found.total, shown)
-    assert list(found.competitors) == sorted(found.competitors, key=lambda other: -other.score)
+        assert abs(total - cell) < 1e-5 * size, case
+    assert list(competitors) == sorted(competitors, key=lambda other: -other.score)

@@ -1,6 +1,7 @@
 """For every test: shapes in signatures are checked as they run, torch has one thread, and no local
 run is touched."""
 
+import dataclasses
 import os
 import sys
 import tempfile
@@ -16,16 +17,14 @@ sys.path.insert(0, str(ROOT))
 # has its own.
 OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
 os.environ["ICL_CACHE_DIR"] = OWN.name
-os.environ.setdefault(
-    "ICL_PAPERS", str(ROOT / "tests" / "papers_extra")
-)  # before the registry looks for papers
+# before the registry looks for papers
+os.environ.setdefault("ICL_PAPERS", str(ROOT / "tests" / "papers_extra"))
 # Processes find the bytecode of those before them, whatever the environment says: compiling the
 # project takes as long as the rest of its import.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-os.environ["OMP_NUM_THREADS"] = (
-    "1"  # of what the tests start too: threads that share a core wait for each other
-)
+# of what the tests start too: threads that share a core wait for each other
+os.environ["OMP_NUM_THREADS"] = "1"
 
 from jaxtyping import install_import_hook  # noqa: E402
 
@@ -90,6 +89,31 @@ def give_up():
             del table[key]
 
         yield take
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """The default store, empty, in a folder of its own."""
+    from house import house
+
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
+
+
+@pytest.fixture
+def change_toy():
+    """Takes parts that the throw-away experiment shall have; after the test it is as it was."""
+    from icl_core import registry
+
+    with pytest.MonkeyPatch.context() as patch:
+
+        def change(**parts) -> None:
+            changed = dataclasses.replace(registry.experiment("toy.walk"), **parts)
+            patch.setattr(sys.modules["icl_core.papers.toy.walk"], "EXPERIMENT", changed)
+            registry.experiment.cache_clear()
+
+        yield change
+    registry.experiment.cache_clear()
 
 
 def pytest_collection_finish():

@@ -39,8 +39,8 @@ def _form(value: Any, free: bool = False) -> Hashable:
 
 def numbers_of(values) -> np.ndarray:
     """The numbers among a trace's values; a label is none, nor is None, a gap between lines."""
-    found = [value for value in np.ravel(values).tolist() if not isinstance(value, str | None)]
-    return np.array(found, dtype=float)
+    numbers = [value for value in np.ravel(values).tolist() if not isinstance(value, str | None)]
+    return np.array(numbers, dtype=float)
 
 
 def without_words(panel) -> None:
@@ -49,10 +49,10 @@ def without_words(panel) -> None:
     if panel.figure is not None:
         checked(panel.figure)
         layout = panel.figure.layout
-        texts += [each.get("text") or "" for each in layout.get("annotations", ())]
-        for each in layout.values():
-            if isinstance(each, dict) and each.get("range") is not None:
-                assert np.isfinite(numbers_of(each["range"])).all(), panel.title
+        texts += [annotation.get("text") or "" for annotation in layout.get("annotations", ())]
+        for axis in layout.values():
+            if isinstance(axis, dict) and axis.get("range") is not None:
+                assert np.isfinite(numbers_of(axis["range"])).all(), panel.title
     for table in (panel.table, panel.data):
         if table is not None:
             texts += [str(value) for value in table.to_numpy().ravel() if isinstance(value, str)]

@@ -67,12 +67,12 @@ def entry(experiment_id: str, progress: Recorder | None = None) -> dict[str, Any
 
 def ten_steps(experiment: Experiment) -> Any:
     """The default setting with ten training steps."""
-    asked = knobs_of(experiment.config)
+    knobs = knobs_of(experiment.config)
     few: dict[str, Any] = {
-        name: TEN for name in STEPS if name in asked and asked[name].kind == "slider"
+        name: TEN for name in STEPS if name in knobs and knobs[name].kind == "slider"
     }
     for name, value in WITHOUT_WEIGHTS.items():
-        if name in asked and value in asked[name].options:
+        if name in knobs and value in knobs[name].options:
             few[name] = value
     return replace(experiment.presets[0].config, **few)
 
@@ -80,48 +80,51 @@ def ten_steps(experiment: Experiment) -> Any:
 def _numbers(array: np.ndarray) -> list[float | None]:
     """The size of its entries, and a sum with weights of a fixed seed, which sees signs, order and
     transposition."""
-    known = np.nan_to_num(np.asarray(array, float).ravel())
-    weights = np.random.default_rng(7).normal(size=known.size) / known.size**0.5
-    return [_rounded(np.sqrt(np.mean(known**2))), _rounded(weights @ known)]
+    entries = np.nan_to_num(np.asarray(array, float).ravel())
+    weights = np.random.default_rng(7).normal(size=entries.size) / entries.size**0.5
+    return [_rounded(np.sqrt(np.mean(entries**2))), _rounded(weights @ entries)]
 
 
 def _rounded(value: Any) -> float | None:
     return None if value is None or not np.isfinite(value) else float(f"{value:.4g}")
 
 
-def complaint(experiment_id: str, known: dict[str, Any] | None, now: dict[str, Any]) -> str:
-    """A sentence if what is computed `now` is not what golden.json knows; else empty."""
-    if known is None or known["version"] != now["version"]:
-        had = f"version {known['version']}" if known else "nothing"
+def complaint(experiment_id: str, recorded: dict[str, Any] | None, computed: dict[str, Any]) -> str:
+    """A sentence if what is `computed` now is not what golden.json knows; else empty."""
+    version = computed["version"]
+    if recorded is None or recorded["version"] != version:
+        had = f"version {recorded['version']}" if recorded else "nothing"
         return (
-            f"golden.json knows {had} of {experiment_id}, which is version {now['version']}: "
+            f"golden.json knows {had} of {experiment_id}, which is version {version}: "
             "python -m tests.golden"
         )
     for part in ("run", "metrics"):
-        names = sorted(known[part].keys() ^ now[part].keys())
+        names = sorted(recorded[part].keys() ^ computed[part].keys())
         differing = [
             n
-            for n in known[part].keys() & now[part].keys()
-            if not _equal(known[part][n], now[part][n])
+            for n in recorded[part].keys() & computed[part].keys()
+            if not _equal(recorded[part][n], computed[part][n])
         ]
         if names or differing:
-            told = "; ".join(
-                f"{n} {known[part][n]} → {now[part][n]}" for n in sorted(differing)[:5]
+            changes = "; ".join(
+                f"{n} {recorded[part][n]} → {computed[part][n]}" for n in sorted(differing)[:5]
             )
             return (
-                f"{experiment_id} computes something else than version {now['version']} did: raise "
+                f"{experiment_id} computes something else than version {version} did: raise "
                 f"its version, or mend it ({part}: "
-                f"{told or 'other names: ' + ', '.join(names[:5])})"
+                f"{changes or 'other names: ' + ', '.join(names[:5])})"
             )
     return ""
 
 
-def _equal(known: Any, now: Any) -> bool:
-    if isinstance(known, list):  # a projection is as exact as the entries it sums
-        return now == pytest.approx(known, rel=TOLERANCE, abs=max(1e-6, TOLERANCE * known[0]))
-    if known is None or now is None:
-        return known == now
-    return now == pytest.approx(known, rel=TOLERANCE, abs=1e-6)
+def _equal(recorded: Any, computed: Any) -> bool:
+    if isinstance(recorded, list):  # a projection is as exact as the entries it sums
+        return computed == pytest.approx(
+            recorded, rel=TOLERANCE, abs=max(1e-6, TOLERANCE * recorded[0])
+        )
+    if recorded is None or computed is None:
+        return recorded == computed
+    return computed == pytest.approx(recorded, rel=TOLERANCE, abs=1e-6)
 
 
 def read() -> dict[str, Any]:
@@ -131,16 +134,17 @@ def read() -> dict[str, Any]:
 
 def main() -> int:
     """Write what is new; 1 if an entry of the same version would have to change."""
-    known, faults = read(), 0
+    recorded = read()
+    faults = 0
     for name in registry.experiment_ids():
-        now = entry(name)
-        if said := complaint(name, known.get(name), now):
-            if name in known and known[name]["version"] == now["version"]:
-                print(said, file=sys.stderr)
+        computed = entry(name)
+        if message := complaint(name, recorded.get(name), computed):
+            if name in recorded and recorded[name]["version"] == computed["version"]:
+                print(message, file=sys.stderr)
                 faults += 1
             else:
-                known[name] = now
-    FILE.write_text(json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+                recorded[name] = computed
+    FILE.write_text(json.dumps(recorded, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     return 1 if faults else 0
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 EXTRA = Path(__file__).parent / "papers_extra"
@@ -17,6 +18,7 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from icl_core import registry  # noqa: E402
 from icl_core.jobs import estimate, spawn, worker  # noqa: E402
 from icl_core.machine import pace  # noqa: E402
 from icl_core.runs import database, store  # noqa: E402
@@ -28,6 +30,11 @@ SOON = (
     "from icl_core.jobs import job_progress as p, worker; p.FIRST_CHECKPOINT = p.CHECKPOINT = "
     "0.3; worker.work(once=True, slots=9)"
 )
+
+
+def config(**values: Any) -> Any:
+    """A setting of the throw-away experiment, of twenty steps unless told otherwise."""
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
 @contextmanager

@@ -25,11 +25,11 @@ FEW = 10
 def largest(experiment: Any, **chosen: Any) -> Any:
     """The config with every count at its upper end and every number of steps at its lower, but for
     what is `chosen`."""
-    found = values(experiment.presets[0].config)
+    fields = values(experiment.presets[0].config)
     for name, knob in knobs_of(experiment.config).items():
         if knob.kind == "slider" and isinstance(knob.default, int) and name != "seed":
-            found[name] = knob.low if name in (*STEPS, "freeze_until", "K", "N") else knob.high
-    return experiment.config(**{**found, **chosen})
+            fields[name] = knob.low if name in (*STEPS, "freeze_until", "K", "N") else knob.high
+    return experiment.config(**{**fields, **chosen})
 
 
 class Silent(Recorder):
@@ -43,7 +43,8 @@ class Peak:
     """The most that is resident while it is watched, looked at every other millisecond."""
 
     def __enter__(self) -> "Peak":
-        self.most, self._ended = malloc.resident_bytes(), Event()
+        self.most = malloc.resident_bytes()
+        self._ended = Event()
         self._watch = Thread(target=self._look)
         self._watch.start()
         return self
@@ -59,17 +60,17 @@ class Peak:
 
 def _shortened(config: Any) -> Any:
     """Fewer steps than can be asked for."""
-    made = replace(config)
+    shorter = replace(config)
     for name in STEPS:
-        if hasattr(made, name):
-            object.__setattr__(made, name, FEW)
-    return made
+        if hasattr(shorter, name):
+            object.__setattr__(shorter, name, FEW)
+    return shorter
 
 
 def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
     """Bytes said and used of the largest run of an experiment with these settings."""
     experiment = registry.experiment(id)
-    said = device.estimated(lambda: largest(experiment, **chosen))
+    estimate = device.estimated(lambda: largest(experiment, **chosen))
     device.prepare()
     device.set_threads(1)
     config = largest(experiment, **chosen)
@@ -83,7 +84,7 @@ def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
             tensors = experiment.run(config, Silent())
         trained = peak.most - before
         experiment.metrics(Run(config, tensors, {}))
-    return {"said": said, "trained": trained, "used": peak.most - before}
+    return {"said": estimate, "trained": trained, "used": peak.most - before}
 
 
 if __name__ == "__main__":

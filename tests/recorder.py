@@ -14,11 +14,11 @@ class Recorder:
     state in hand."""
 
     def __init__(self, stop=None, saved=None, earlier=()):
-        self.stop, self.saved, self.reports = stop, saved, []
-        self.ended, self.ended_before = (
-            {},
-            dict(earlier),
-        )  # the states of trainings, this run's and a shorter one's
+        self.stop = stop
+        self.saved = saved
+        self.reports = []
+        self.ended = {}  # the states of this run's trainings
+        self.ended_before = dict(earlier)  # and of a shorter one's
         self.seen = {}  # the curves when it stopped
 
     def resume(self):

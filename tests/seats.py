@@ -8,7 +8,8 @@ from icl_core.contract.figure import Figure
 from icl_core.figures.stage_seat import BETWEEN, KEY, ROW, WIDE, width_of
 from icl_core.figures.style import TICKS
 
-LOW, TALL = 230, 413  # pixels of the height of a seat in two rows, and in one
+LOW = 230  # pixels of the height of a seat in two rows
+TALL = 413  # and in one
 NARROW = 283  # pixels of the width of a seat of three in a row on 1280 pixels, without its edge
 LEAST = 140  # pixels of the height of a plot
 SeatedPanel = tuple[Drawing, Figure]
@@ -25,11 +26,11 @@ def names_of(figure: Figure) -> set[str]:
     return {name for row in rows_of(figure) for name in row.split(BETWEEN)}
 
 
-def in_rows(columns: int, shown: Sequence[SeatedPanel]) -> list[list[Figure]]:
+def in_rows(columns: int, panels: Sequence[SeatedPanel]) -> list[list[Figure]]:
     """The figures row by row, as the page lays them out."""
     rows: list[list[Figure]] = [[]]
     used = 0
-    for drawing, figure in shown:
+    for drawing, figure in panels:
         width = 1 + drawing.wide
         if used + width > columns:
             rows.append([])
@@ -39,14 +40,14 @@ def in_rows(columns: int, shown: Sequence[SeatedPanel]) -> list[list[Figure]]:
     return rows
 
 
-def check_seats(shown: Sequence[SeatedPanel]) -> None:
+def check_seats(panels: Sequence[SeatedPanel]) -> None:
     """Check the panels of a stage, in their order."""
-    seats = sum(1 + drawing.wide for drawing, _ in shown)
+    seats = sum(1 + drawing.wide for drawing, _ in panels)
     rows = 1 if seats <= 3 else 2
     columns = -(-seats // rows)
-    for drawing, figure in shown:
+    for drawing, figure in panels:
         _check_seat(drawing, figure, TALL if rows == 1 else LOW, columns)
-    for row in in_rows(columns, shown):
+    for row in in_rows(columns, panels):
         named = [names_of(figure) for figure in row if names_of(figure)]
         for index, names in enumerate(named):
             for others in named[:index]:

@@ -36,20 +36,20 @@ def _cheap(jaxtyped: Callable, *, typechecker: Any) -> Callable:
             return checked
 
         @functools.wraps(function)
-        def call(*given: Any, **named: Any) -> Any:
-            seen = function, *(_shape(each) for each in given), *map(_shape, named.values())
-            count = _calls.get(seen, 0)
+        def call(*arguments: Any, **named: Any) -> Any:
+            signature = function, *map(_shape, (*arguments, *named.values()))
+            count = _calls.get(signature, 0)
             if count >= AGAIN:
-                return function(*given, **named)
-            _calls[seen] = count + 1
-            return checked(*given, **named)
+                return function(*arguments, **named)
+            _calls[signature] = count + 1
+            return checked(*arguments, **named)
 
         return call
 
     return decorate
 
 
-def _shape(given: Any) -> Any:
-    if isinstance(given, torch.Tensor):
-        return given.shape, given.dtype
-    return type(given)
+def _shape(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor):
+        return argument.shape, argument.dtype
+    return type(argument)

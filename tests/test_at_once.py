@@ -19,23 +19,22 @@ SLOW = "100000"
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
+    with house(tmp_path, monkeypatch) as own_store:
         config = registry.experiment(TOY).config()
         queue.submit(Request(TOY, config))
         worker.work(once=True, slots=1)
-        header = made.find(Request(TOY, config))
-        run = made.load(header)
-        made.delete(header)
-        made.ship(TOY, config, run.tensors, header.info)
+        header = own_store.find(Request(TOY, config))
+        run = own_store.load(header)
+        own_store.delete(header)
+        own_store.ship(TOY, config, run.tensors, header.info)
         seconds = 10 * registry.experiment(TOY).cost(config)
         by_name = {registry.experiment(TOY).presets[0].name: seconds}
         estimate.write_preset_seconds(PresetSeconds(Pace(1.0, 1.0), {TOY: by_name}))
         monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
         monkeypatch.setattr(spawn, "warm", lambda: None)
-        monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: st.container()
-        )  # its links need the files of pages
-        yield made
+        # its links need the files of pages
+        monkeypatch.setattr(menu, "frame", lambda *of, **more: st.container())
+        yield own_store
 
 
 def page() -> None:
@@ -67,7 +66,7 @@ def waiting() -> list[str]:
 
 
 def buttons(app: AppTest) -> list[str]:
-    return [each.label.split(" ·")[0] for each in app.button]
+    return [button.label.split(" ·")[0] for button in app.button]
 
 
 def test_a_setting_of_seconds_is_asked_for_and_a_longer_one_has_its_button():
@@ -88,7 +87,8 @@ def test_many_settings_leave_one_job():
 
 
 def test_what_another_visitor_watches_goes_on():
-    one, other = visitor(seed="1"), visitor(seed="1")
+    one = visitor(seed="1")
+    other = visitor(seed="1")
     asks(one, seed="2")
     assert waiting() == [key(seed=1), key(seed=2)]
     asks(other, seed="0")  # it has not begun it
@@ -128,7 +128,8 @@ def test_the_switch_holds_for_the_visit():
 
 
 def test_a_window_that_was_closed_watches_nothing():
-    one, _ = visitor(seed="1"), visitor(seed="1")
+    one = visitor(seed="1")
+    visitor(seed="1")
     change("UPDATE watchers SET seen = 1e9 WHERE key = ?", key(seed=1))
     asks(one, seed="2")
     assert waiting() == [key(seed=2)]
@@ -141,7 +142,7 @@ def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
     app = visitor(seed="1")
     assert waiting() == [] and queue.state(key(seed=1)).status == "done"
     assert "Train it here" not in buttons(app)
-    assert any(each.value.startswith("Trained here") for each in app.caption)
+    assert any(caption.value.startswith("Trained here") for caption in app.caption)
 
 
 def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
@@ -150,7 +151,6 @@ def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
     worker.work(once=True, slots=1)
     runs.delete(runs.exact(TOY, key(seed=1)))
     app = visitor(seed="1")
-    assert "This run was made here and is no longer stored" in " ".join(
-        each.value for each in app.markdown
-    )
+    page_text = " ".join(markdown.value for markdown in app.markdown)
+    assert "This run was made here and is no longer stored" in page_text
     assert waiting() == [] and "Train it here" in buttons(app)

@@ -54,14 +54,14 @@ def planned():
 def once(planned, tmp_path_factory):
     """The atlas as a file, and the whole runs that it was made of."""
     folder = tmp_path_factory.mktemp("once")
-    with pytest.MonkeyPatch.context() as patch, house(folder, patch) as made:
+    with pytest.MonkeyPatch.context() as patch, house(folder, patch) as own_store:
         patch.setattr(spawn, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
         keys = [queue.submit(Request(TOY, config)) for config in cells()]
-        while not all(made.exact(TOY, key) for key in keys):
+        while not all(own_store.exact(TOY, key) for key in keys):
             worker.work(once=True, slots=1)
-        whole = {config: made.load(made.find(Request(TOY, config))) for config in cells()}
+        whole = {config: own_store.load(own_store.find(Request(TOY, config))) for config in cells()}
         assert main(["build", TOY]) == 0
-        assert made.headers(TOY) == []  # what was made for the atlas is in it
+        assert own_store.headers(TOY) == []  # what was made for the atlas is in it
     return folder / "artifacts", whole
 
 
@@ -69,8 +69,8 @@ def once(planned, tmp_path_factory):
 def built(once, tmp_path, monkeypatch):
     """A store of one's own with the atlas."""
     shutil.copytree(once[0], tmp_path / "artifacts")
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def cells():
@@ -105,20 +105,14 @@ def test_what_is_there_is_not_made_again_and_the_file_stays_as_it_is(built, monk
     assert path.stat().st_mtime_ns == before
 
 
-def test_between_grid_points_the_nearest_run_is_shown_and_a_whole_one_comes_first(
-    built,
-):
+def test_between_grid_points_the_nearest_run_is_shown_and_a_whole_one_comes_first(built):
     between = dataclasses.replace(base(), d=7)
     assert built.find(Request(TOY, between)) is None
     assert built.nearest(Request(TOY, between)).config["d"] == 8
     config = cells()[0]
-    saved = built.save(
-        TOY,
-        config,
-        built.load(built.find(Request(TOY, config))).tensors,
-        {"seconds": 1, "metrics": []},
-    )
-    assert built.find(Request(TOY, config)) == saved
+    run = built.load(built.find(Request(TOY, config)))
+    header = built.save(TOY, config, run.tensors, {"seconds": 1, "metrics": []})
+    assert built.find(Request(TOY, config)) == header
 
 
 def test_a_sweep_takes_the_runs_of_the_atlas(built):
@@ -127,10 +121,9 @@ def test_a_sweep_takes_the_runs_of_the_atlas(built):
 
 
 def test_what_is_measured_over_all_runs_is_among_the_findings(built):
-    (found,) = [
-        each for each in measurements.of_experiment(TOY, built) if each.metric.claim.id == "toy.map"
-    ]
-    assert (found.metric.value, found.verdict) == (4.0, "found here")
+    findings = measurements.of_experiment(TOY, built)
+    (finding,) = [finding for finding in findings if finding.metric.claim.id == OVERALL.id]
+    assert (finding.metric.value, finding.verdict) == (4.0, "found here")
     assert measurements.counts(built)["toy"]["ours"] == {"found here": 1}
 
 
@@ -145,7 +138,8 @@ def test_an_experiment_without_an_atlas_loses_the_file(built, monkeypatch):
     [lambda b: b[:-1], lambda b: b[:-9] + bytes([b[-9] ^ 1]) + b[-8:], lambda b: b"x" * 99],
 )
 def test_a_damaged_atlas_counts_as_absent_and_is_said(built, damage):
-    header, path = built.find(Request(TOY, cells()[0])), built.atlases.path(TOY)
+    header = built.find(Request(TOY, cells()[0]))
+    path = built.atlases.path(TOY)
     path.write_bytes(damage(path.read_bytes()))
     assert built.load(header) is None
     assert any(str(path) in message and "expected" in message for message in built.messages())
@@ -154,10 +148,8 @@ def test_a_damaged_atlas_counts_as_absent_and_is_said(built, damage):
 def test_an_atlas_of_another_version_or_experiment_counts_as_absent(built, monkeypatch):
     path = built.atlases.path(TOY)
     path.rename(built.atlases.path("birth.induction"))
-    assert (
-        not built.atlases.headers("birth.induction")
-        and "got that of toy.walk" in built.messages()[-1]
-    )
+    assert not built.atlases.headers("birth.induction")
+    assert "got that of toy.walk" in built.messages()[-1]
     built.atlases.path("birth.induction").rename(path)
     assert len(built.atlases.headers(TOY)) == 4
     monkeypatch.setattr(registry, "version", lambda name: 2)
@@ -169,24 +161,26 @@ def test_half_precision_changes_weights_by_a_thousandth_and_curves_only_where_it
     weights = rng.normal(size=(64, 64)).astype(np.float32)
     tiny = (rng.random((40, 40)) * 1e-7).astype(np.float32)  # halves would lose it
     loss = np.geomspace(1, 1e-3, 2000).astype(np.float32)
-    kept = thin({"final/W": weights, "curve/gap": tiny, "curve/loss": loss, "final/a": weights[0]})
-    assert {name: array.dtype.name for name, array in kept.items()} == {
+    thinned = thin(
+        {"final/W": weights, "curve/gap": tiny, "curve/loss": loss, "final/a": weights[0]}
+    )
+    assert {name: array.dtype.name for name, array in thinned.items()} == {
         "final/W": "float16",
         "curve/gap": "float32",
         "curve/loss": "float16",
         "final/a": "float32",
     }
-    assert np.abs(kept["final/W"] - weights).max() <= HALF * np.abs(weights).max()
-    np.testing.assert_allclose(kept["curve/loss"], loss, rtol=HALF)
+    assert np.abs(thinned["final/W"] - weights).max() <= HALF * np.abs(weights).max()
+    np.testing.assert_allclose(thinned["curve/loss"], loss, rtol=HALF)
 
 
 def test_what_several_runs_share_is_kept_once():
     frozen = np.ones((300, 300), np.float32)
-    made = [
+    runs = [
         Mapped({"steps": n}, {"metrics": []}, {"frozen/P": frozen, "final/a": np.float32([n])})
         for n in range(9)
     ]
-    assert len(pack_atlas(TOY, {}, made, [])) < 2 * frozen.nbytes
+    assert len(pack_atlas(TOY, {}, runs, [])) < 2 * frozen.nbytes
 
 
 def test_the_store_keeps_whole_runs_and_those_of_the_atlas_apart(built):

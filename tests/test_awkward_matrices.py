@@ -81,9 +81,9 @@ def content_of(name: str) -> bytes:
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_file_gives_what_its_folder_says(name):
     run = measured(config_of(content_of(name)))
-    recalls = [float(run[f"curve/recall_{each}"][0, 0]) for each in ("W_O2", "W_K2", "W_K1")]
-    found = [float(run["evaluated/accuracy"][0]), *recalls]
-    assert found == pytest.approx(EXPECTED[name], abs=1e-3)
+    recalls = [float(run[f"curve/recall_{memory}"][0, 0]) for memory in ("W_O2", "W_K2", "W_K1")]
+    computed = [float(run["evaluated/accuracy"][0]), *recalls]
+    assert computed == pytest.approx(EXPECTED[name], abs=1e-3)
     hold_finite(run, EXPERIMENT.view())
 
 
@@ -114,8 +114,8 @@ def test_a_score_above_all_others_is_right_and_one_of_several_is_right_as_often_
     scores = torch.tensor([[2.0, 1, 0, 2], [2, 1, 0, 2], [2, 1, 0, 2], [0, 3, 0, 0]])
     assert hits(scores, torch.tensor([0, 1, 3, 1])).tolist() == [0.5, 0, 0.5, 1]
     random = torch.randn(50, 7, generator=torch.Generator().manual_seed(0))
-    asked = torch.arange(50) % 7
-    assert torch.equal(hits(random, asked), (random.argmax(-1) == asked).float())
+    targets = torch.arange(50) % 7
+    assert torch.equal(hits(random, targets), (random.argmax(-1) == targets).float())
     assert hits(torch.full((1, 3), torch.nan), torch.zeros(1).long()).tolist() == [0]
 
 
@@ -177,14 +177,15 @@ def hold_finite(run: Run, view: Any) -> None:
         if not drawing.applies(run.config):
             continue
         try:
-            panel, maps = drawing.panel(run, view), drawing.explained(run, view)
+            panel = drawing.panel(run, view)
+            maps = drawing.explained(run, view)
         except CannotDraw as problem:
             assert len(str(problem)) > 20
             continue
         hold_panel(drawing.name, panel)
-        for shown in maps:
-            explained = shown.explain(*shown.strongest)
-            numbers = [explained.value, explained.total, *(each.value for each in explained.beside)]
+        for cell_map in maps:
+            explained = cell_map.explain(*cell_map.strongest)
+            numbers = [explained.value, explained.total, *(term.value for term in explained.beside)]
             assert np.isfinite(numbers).all(), drawing.name
 
 
@@ -201,17 +202,15 @@ SCALES = st.sampled_from([0, 0, 0, -45, -39, -20, -9, -4, 4, 9, 18, 30])
 SIZES = st.fixed_dictionaries(
     {"N": st.sampled_from([4, 5, 20]), "T": st.just(32), "d": st.sampled_from([16, 17])}
 )
+MEMORIES = ("W_K1", "W_K2", "W_O2", "W_F")
 VIEWS = st.fixed_dictionaries(
     {},
     optional={
-        "memory": st.sampled_from(["W_K1", "W_K2", "W_O2", "W_F"]),
-        "read": st.sampled_from(["W_K1", "W_K2", "W_O2", "W_F"]),
+        "memory": st.sampled_from(MEMORIES),
+        "read": st.sampled_from(MEMORIES),
         "raw": st.booleans(),
         "wrong": st.booleans(),
-        **{
-            f"graft_{name}": st.sampled_from(["zero", "constructed"])
-            for name in ("W_K1", "W_K2", "W_O2", "W_F")
-        },
+        **{f"graft_{name}": st.sampled_from(["zero", "constructed"]) for name in MEMORIES},
     },
 )
 
@@ -263,11 +262,10 @@ def test_all_that_is_said_of_any_matrices_is_finite_or_a_sentence(recipe, fields
 
 
 def test_a_number_that_is_not_finite_is_a_sentence_wherever_it_is_written(monkeypatch):
-    run, view = Run(None, {}), None
-    said = EXPERIMENT.__class__(
+    experiment = EXPERIMENT.__class__(
         **{**vars(EXPERIMENT), "headline": lambda run, view: f"{np.nan:.0%} are right."}
     )
-    assert said.headline(run, view).startswith("Not every number here is finite")
+    assert experiment.headline(Run(None, {}), None).startswith("Not every number here is finite")
     for text in ("nan% right", "a loss of -inf nats", "(inf)", "a → nan"):
         assert not is_finite(text)
     for text in ("inference", "a nanometre", "x.inf_", "banana", "infinite"):
@@ -293,9 +291,9 @@ def test_a_colour_bar_has_short_ticks_at_any_scale(limit):
 
 def test_no_name_out_of_a_file_reaches_a_terminal_raw(capsys):
     assert cli.main(["matrices", str(INPUTS / "escape_in_name.safetensors")]) == 0
-    shown = capsys.readouterr().out
-    assert r"Not read: a\u001b]0;title\u0007\u000ab\u202ec." in shown
-    assert printable(shown.replace("\n", "")) == shown.replace("\n", "")
+    output = capsys.readouterr().out
+    assert r"Not read: a\u001b]0;title\u0007\u000ab\u202ec." in output
+    assert printable(output.replace("\n", "")) == output.replace("\n", "")
     assert cli.main(["matrices", str(INPUTS / "\x1b[31mnone")]) == 2
     assert "\x1b" not in capsys.readouterr().err
 
@@ -303,13 +301,14 @@ def test_no_name_out_of_a_file_reaches_a_terminal_raw(capsys):
 def test_the_file_of_a_run_brings_its_task_and_of_another_it_is_said_that_the_setting_decides():
     config = config_of(content_of("of_a_run"), K=2)
     assert {name: getattr(config, name) for name in make.TASK} == make.TASK
-    found = read(content_of("of_a_run"))
-    assert describe(found)[-1] == (
+    matrices = read(content_of("of_a_run"))
+    assert describe(matrices)[-1] == (
         "Trained with triggers = fixed, K = 1, outputs = bigram, no_repeat = True."
     )
-    assert read(found.content).digest == found.digest and read(found.content).task == found.task
-    assert not other_task(found, vars(config))
-    assert other_task(found, {**vars(config), "K": 2}) == (
+    again = read(matrices.content)
+    assert again.digest == matrices.digest and again.task == matrices.task
+    assert not other_task(matrices, vars(config))
+    assert other_task(matrices, {**vars(config), "K": 2}) == (
         "Trained with K = 1; here they are asked otherwise."
     )
     assert describe(read(content_of("ordinary")))[-1] == (
@@ -340,9 +339,9 @@ def test_the_file_of_a_run_brings_its_task_and_of_another_it_is_said_that_the_se
 def test_a_task_that_cannot_be_asked_here_is_dropped_with_a_sentence(changed, because, form):
     task = {**make.TASK, "text": "", **changed}
     record = json.dumps({"config": task} if form == "run" else task)
-    found = read(save(make.ordinary(), {form: record}))
-    assert found.task == {} and found.digest == read(content_of("ordinary")).digest
-    assert describe(found)[-1] == (
+    matrices = read(save(make.ordinary(), {form: record}))
+    assert matrices.task == {} and matrices.digest == read(content_of("ordinary")).digest
+    assert describe(matrices)[-1] == (
         f"The task that the file names cannot be asked here ({because}): K, triggers, outputs and "
         "text are those of the setting."
     )
@@ -351,13 +350,14 @@ def test_a_task_that_cannot_be_asked_here_is_dropped_with_a_sentence(changed, be
 def test_where_a_text_is_not_here_or_K_is_too_large_it_is_said_that_another_task_is_asked():
     task = {**make.TASK, "K": 10, "text": "0123456789abcdef"}
     content = save(make.ordinary(), {"task": json.dumps(task)})
-    found, config = read(content), config_of(content)
+    matrices = read(content)
+    config = config_of(content)
     assert (config.K, config.text) == (2, "")
-    assert describe(found)[-1] == (
+    assert describe(matrices)[-1] == (
         "Trained with text = 0123456789abcdef, triggers = fixed, K = 10, outputs = bigram, "
         "no_repeat = True."
     )
-    assert other_task(found, vars(config)) == (
+    assert other_task(matrices, vars(config)) == (
         "Trained with text = 0123456789abcdef, K = 10; here they are asked otherwise."
     )
 
@@ -369,11 +369,11 @@ def test_a_header_that_holds_no_task_is_passed_over():
 
 def test_own_writes_are_in_c_order_whatever_the_order_in_memory(tmp_path):
     """safetensors 0.8.0 writes the buffer of an array in Fortran order as if it were in C order."""
-    found = read(content_of("ordinary"))
-    assert all(array.flags.c_contiguous for array in found.named.values())
-    wanted = np.arange(6.0).reshape(2, 3)
+    matrices = read(content_of("ordinary"))
+    assert all(array.flags.c_contiguous for array in matrices.named.values())
+    expected = np.arange(6.0).reshape(2, 3)
     record = {"experiment": "toy.walk", "version": 1, "config": {}}
-    _, tensors = file.unpack(file.pack({"a": np.asfortranarray(wanted)}, record))
-    assert np.array_equal(tensors["a"], wanted)
-    assert np.array_equal(load_arrays(found.content)["P"], found.named["P"])
+    _, tensors = file.unpack(file.pack({"a": np.asfortranarray(expected)}, record))
+    assert np.array_equal(tensors["a"], expected)
+    assert np.array_equal(load_arrays(matrices.content)["P"], matrices.named["P"])
     assert "np.ascontiguousarray" in own_matrices.KIND.instructions

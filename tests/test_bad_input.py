@@ -42,19 +42,19 @@ JSON = st.recursive(
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    def asked(*_, **__):
+    def refuse(*_, **__):
         raise Failed("it was asked for")
 
-    monkeypatch.setattr(terminal, "train_or_load", asked)
-    monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
-    monkeypatch.setattr(build, "build_runs", asked)
+    monkeypatch.setattr(terminal, "train_or_load", refuse)
+    monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", refuse)
+    monkeypatch.setattr(build, "build_runs", refuse)
     monkeypatch.setattr(dispatcher, "work", lambda *_: None)
     monkeypatch.setenv("ICL_SCHEDULER", "")
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
-def told(problem: BadSetting) -> None:
+def check_sentence(problem: BadSetting) -> None:
     assert 0 < len(str(problem)) < 1500 and shows_as_text(escape_markdown(problem))
 
 
@@ -88,16 +88,18 @@ def test_the_command_line_does_it_or_says_in_a_line_what_was_expected(
 ):
     monkeypatch.chdir(tmp_path)
     arguments = [command, name, *(word for flag in flags for word in flag)]
+    usage = False
     try:
-        code, usage = cli.main(arguments), False
+        code = cli.main(arguments)
     except SystemExit as end:
-        code, usage = end.code, True
-    shown = capsys.readouterr()
-    assert code in (0, 1, 2) and "Traceback" not in shown.err
+        code = end.code
+        usage = True
+    errors = capsys.readouterr().err
+    assert code in (0, 1, 2) and "Traceback" not in errors
     if code == 2 and not usage:
-        assert shown.err.count("\n") == 1 and shown.err.strip() and len(shown.err) < 1500
+        assert errors.count("\n") == 1 and errors.strip() and len(errors) < 1500
     if code == 2 and usage:
-        assert "error: " in shown.err
+        assert "error: " in errors
 
 
 @tries(60)
@@ -108,13 +110,14 @@ def test_the_command_line_does_it_or_says_in_a_line_what_was_expected(
 )
 def test_any_bytes_are_a_text_or_refused(content):
     try:
-        found = text_counts.read(content)
+        counts = text_counts.read(content)
     except BadSetting as problem:
-        told(problem)
+        check_sentence(problem)
     else:
-        assert found.length == found.unigram.sum() > 0 and found.bigram.sum() <= found.length - 1
+        assert counts.length == counts.unigram.sum() > 0
+        assert counts.bigram.sum() <= counts.length - 1
         assert all(
-            shows_as_text(escape_markdown(sentence)) for sentence in text_counts.describe(found)
+            shows_as_text(escape_markdown(sentence)) for sentence in text_counts.describe(counts)
         )
 
 
@@ -125,8 +128,8 @@ def header_with(**changes) -> bytes:
     """The file of matrices with another header."""
     length = int.from_bytes(WHOLE[:8], "little")
     header = {**json.loads(WHOLE[8 : 8 + length]), **changes}
-    written = json.dumps({name: each for name, each in header.items() if each is not None}).encode()
-    return len(written).to_bytes(8, "little") + written + WHOLE[8 + length :]
+    encoded = json.dumps({name: part for name, part in header.items() if part is not None}).encode()
+    return len(encoded).to_bytes(8, "little") + encoded + WHOLE[8 + length :]
 
 
 def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
@@ -134,13 +137,13 @@ def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
     at = st.integers(0, min(len(whole), 600)) | st.integers(0, len(whole))
     change = st.tuples(at, st.integers(0, 8), st.binary(max_size=8))
 
-    def made(changes):
+    def changed(changes):
         content = whole
         for start, drop, more in changes:
             content = content[:start] + more + content[start + drop :]
         return content
 
-    return st.lists(change, min_size=1, max_size=3).map(made)
+    return st.lists(change, min_size=1, max_size=3).map(changed)
 
 
 ENTRY = st.fixed_dictionaries(
@@ -160,15 +163,15 @@ ENTRY = st.fixed_dictionaries(
 )
 def test_any_bytes_are_matrices_or_refused(content):
     try:
-        found = own_matrices.read(content)
+        document = own_matrices.read(content)
     except BadSetting as problem:
-        told(problem)
+        check_sentence(problem)
     else:
-        assert all(np.isfinite(each).all() for each in found.named.values())
+        assert all(np.isfinite(array).all() for array in document.named.values())
         assert all(
-            shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.describe(found)
+            shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.describe(document)
         )
-        assert own_matrices.read(found.content).digest == found.digest
+        assert own_matrices.read(document.content).digest == document.digest
 
 
 @tries(60)
@@ -184,7 +187,7 @@ def test_any_file_of_counts_in_the_cache_is_whole_or_not_here(content):
     path.write_bytes(content)
     with pytest.raises(NotHere):
         text_counts.load(path.stem)
-    assert [each.digest for each in documents.all_documents() if each.digest == path.stem]
+    assert path.stem in [document.digest for document in documents.all_documents()]
 
 
 COUNTED = json.loads(text_counts.count("abcabd").content)
@@ -220,28 +223,21 @@ def test_counts_that_no_text_has_are_not_taken(change):
 
 def test_any_bytes_in_the_place_of_a_run_are_a_run_or_passed_over(runs):
     config = CONFIG(steps=20)
-    saved = runs.save(TOY, config, {"curve/step": np.arange(3.0)}, {"seconds": 1.0, "metrics": []})
-    whole = saved.path.read_bytes()
+    info = {"seconds": 1.0, "metrics": []}
+    path = runs.save(TOY, config, {"curve/step": np.arange(3.0)}, info).path
+    whole = path.read_bytes()
 
     @tries(40)
     @given(mutated(whole) | st.binary(max_size=64))
     def hold(content):
-        saved.path.parent.mkdir(exist_ok=True)
-        saved.path.write_bytes(content)
-        found = runs.find(Request(TOY, config))
-        run = runs.load(found) if found else None
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        header = runs.find(Request(TOY, config))
+        run = runs.load(header) if header else None
         assert run is None or run.config == config
         assert all(shows_as_text(escape_markdown(message)) for message in runs.messages())
 
     hold()
-
-
-REQUEST = st.fixed_dictionaries(
-    {},
-    optional=dict.fromkeys(
-        ("experiment", "version", "config", "asked", "visitor", "turn", "later"), JSON
-    ),
-)
 
 
 READERS = {
@@ -253,23 +249,23 @@ READERS = {
     "ICL_MODELS": lambda: sources._path("gpt2"),
     "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor", []),
 }
-SAID = [word for word in NASTY if "\x00" not in word]
+# what the commands name, in a test of their own
+OTHERS = ["ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER"]
+SETTABLE = [word for word in NASTY if "\x00" not in word]
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("value", SAID, ids=range(len(SAID)))
+@pytest.mark.parametrize("value", SETTABLE, ids=range(len(SETTABLE)))
 def test_any_value_of_a_variable_is_taken_or_named(name, value, monkeypatch):
     monkeypatch.setenv(name, value)
     try:
         READERS[name]()
     except BadSetting as problem:
-        told(problem)
+        check_sentence(problem)
         assert any(word in str(problem) for word in (name, "limit", "may take"))
 
 
-@pytest.mark.parametrize(
-    "name", ["ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER"]
-)
+@pytest.mark.parametrize("name", OTHERS)
 @pytest.mark.parametrize(
     "value",
     ["", "½", "9" * 400, "9" * 5000, "..", "/etc/passwd", EVIL, "\n", "1e400"],
@@ -289,23 +285,15 @@ def test_commands_name_a_variable_that_says_nothing(name, value, monkeypatch, tm
 
 
 def test_every_variable_is_tried():
-    """Or, of those that name code to import and bounds that a test has already, known."""
-    found = set()
+    """Or known to be tried elsewhere: `OTHERS`, and where more papers are."""
+    variables = set()
     for folder, _, files in os.walk(registry.__file__.rpartition("/")[0]):
         for file in files:
             if file.endswith(".py"):
                 with open(f"{folder}/{file}", encoding="utf-8") as source:
-                    found |= {word for word in _words(source.read()) if word.startswith("ICL_")}
-    others = {
-        "ICL_CACHE_LIMIT",
-        "ICL_CACHE_DIR",
-        "ICL_ARTIFACTS",
-        "ICL_DEVICE",
-        "ICL_SCHEDULER",
-        "ICL_PAPERS",
-    }
-    assert found == {*READERS, *others}
+                    variables |= {word for word in _words(source.read()) if word.startswith("ICL_")}
+    assert variables == {*READERS, *OTHERS, "ICL_PAPERS"}
 
 
 def _words(text: str) -> list[str]:
-    return "".join(each if each in string.ascii_uppercase + "_" else " " for each in text).split()
+    return "".join(c if c in string.ascii_uppercase + "_" else " " for c in text).split()

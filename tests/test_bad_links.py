@@ -10,6 +10,7 @@ import pytest
 from fuzz import EVIL, NASTY, is_ours, shows_as_text, texts, tries
 from hypothesis import given
 from hypothesis import strategies as st
+from test_bad_values import classes
 from test_links import opened
 
 from icl_core import registry
@@ -45,10 +46,9 @@ class Query(dict[str, str]):
 def query(monkeypatch):
     """The address, and no page."""
     query = Query()
-    fake = SimpleNamespace(query_params=query, session_state={})
-    monkeypatch.setattr(address, "st", fake)
-    monkeypatch.setattr(lesson_rules, "st", fake)
-    monkeypatch.setattr(pending_address, "st", fake)
+    streamlit = SimpleNamespace(query_params=query, session_state={})
+    for module in (address, lesson_rules, pending_address):
+        monkeypatch.setattr(module, "st", streamlit)
     return query
 
 
@@ -56,21 +56,21 @@ def query(monkeypatch):
 def test_any_address_is_a_setting_and_sentences(name, query):
     paper = registry.papers()[name]
     fields = {
-        each
+        field
         for module in paper.experiments
-        for cls in _classes(f"{name}.{module}")
-        for each in knobs_of(cls)
+        for cls in classes(f"{name}.{module}")
+        for field in knobs_of(cls)
     }
-    known = st.sampled_from([*sorted(fields), *OWN])
+    names = st.sampled_from([*sorted(fields), *OWN])
 
     @tries(80)
     @given(
-        st.dictionaries(known | texts(20), texts(), max_size=6),
+        st.dictionaries(names | texts(20), texts(), max_size=6),
         st.sampled_from(list(paper.experiments)),
     )
-    def hold(asked, module):
+    def hold(parameters, module):
         query.clear()
-        query.update({"experiment": module, **asked})
+        query.update({"experiment": module, **parameters})
         setting = address.read(paper)
         assert type(setting.config)(**values(setting.config)) == setting.config
         assert type(setting.view)(**values(setting.view)) == setting.view
@@ -80,11 +80,6 @@ def test_any_address_is_a_setting_and_sentences(name, query):
         assert query["seed"] == "1"
 
     hold()
-
-
-def _classes(id: str) -> list[type]:
-    experiment = registry.experiment(id)
-    return [experiment.config, experiment.view]
 
 
 @tries(150)
@@ -105,7 +100,7 @@ def evil_link(name: str, module: str) -> dict[str, str]:
         for field in OWN
         if field not in ("experiment", "preset", "projector", "at_once", "lesson")
     }
-    fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs_of(cls)}
+    fields = {field: EVIL for cls in classes(f"{name}.{module}") for field in knobs_of(cls)}
     return {**fields, **own, EVIL: EVIL, "experiment": module, "at_once": "false"}
 
 
@@ -134,41 +129,35 @@ NUMBERS = {  # by page, typed text that is drawn
 
 
 @pytest.mark.parametrize(
-    ("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda each: str(each)[:12]
+    ("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda value: str(value)[:12]
 )
 def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, link):
     app = opened(page, urlencode(link))
-    assert not app.exception and not app.error, [each.value for each in app.error]
+    assert not app.exception and not app.error, [error.value for error in app.error]
     for kind in SHOWN:
-        for each in app.get(kind):
-            quoted = re.sub(r"got '?[^']*'?", "", each.value) if kind == "warning" else each.value
-            assert not re.search(r"(?<![\w\\])(nan|inf)(?!\w)", quoted, re.IGNORECASE), each.value
-            assert "onerror" not in each.value or is_ours(each.value), each.value
-    for each in app.get("html"):
-        assert "<img src=x" not in each.proto.body and "<b>ab" not in each.proto.body
-        assert "javascript:" not in re.sub(r">[^<]*<", "><", unescape(each.proto.body))
+        for text in (block.value for block in app.get(kind)):
+            own = re.sub(r"got '?[^']*'?", "", text) if kind == "warning" else text
+            assert not re.search(r"(?<![\w\\])(nan|inf)(?!\w)", own, re.IGNORECASE), text
+            assert "onerror" not in text or is_ours(text), text
+    for html in (block.proto.body for block in app.get("html")):
+        assert "<img src=x" not in html and "<b>ab" not in html
+        assert "javascript:" not in re.sub(r">[^<]*<", "><", unescape(html))
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("asked", "message"),
     [
         ("sweep_seeds=000000005" + 5000 * "1", ""),
         ("sweep_seeds=\N{ARABIC-INDIC DIGIT THREE}", ""),
         ("sweep=" + ";".join(500 * "d"), "a sweep must be over 1 to 4 knobs, got 500"),
     ],
 )
-def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, said):
+def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, message):
     app = opened("memformers", f"drawer=Sweep&{asked}")
-    assert not app.exception and said in " ".join(each.value for each in app.warning).replace(
-        "\\", ""
-    )
-    assert sum(each.label in ("Sweep over", "and over") for each in app.selectbox) in (2, 4)
-    assert (
-        app.number_input(
-            key=next(each.key for each in app.number_input if "seeds" in each.key)
-        ).value
-        == 1
-    )
+    warnings = " ".join(warning.value for warning in app.warning)
+    assert not app.exception and message in warnings.replace("\\", "")
+    assert sum(box.label in ("Sweep over", "and over") for box in app.selectbox) in (2, 4)
+    assert next(field.value for field in app.number_input if "seeds" in field.key) == 1
 
 
 def test_a_sweep_goes_over_choices_and_switches_too():
@@ -176,9 +165,8 @@ def test_a_sweep_goes_over_choices_and_switches_too():
         "gdssm", "experiment=layer&at_once=false&drawer=Sweep&sweep=recurrence=scalar,row;skip=true"
     )
     assert not app.exception
-    found = [each for each in app.button_group if each.label == "Values"]
-    assert [each.value for each in found] == [["scalar", "row"], ["true"]]
-    found[1].set_value(["true", "false"]).run()
-    assert (
-        not app.exception and app.query_params["sweep"] == "recurrence=scalar,row;skip=true,false"
-    )
+    groups = [group for group in app.button_group if group.label == "Values"]
+    assert [group.value for group in groups] == [["scalar", "row"], ["true"]]
+    groups[1].set_value(["true", "false"]).run()
+    assert not app.exception
+    assert app.query_params["sweep"] == "recurrence=scalar,row;skip=true,false"

@@ -47,7 +47,7 @@ WRONG = (
 )
 
 
-def said(problem: BadSetting) -> str:
+def sentence_of(problem: BadSetting) -> str:
     """The sentence, if it is one that a page can show."""
     sentence = str(problem)
     assert (
@@ -87,12 +87,10 @@ def test_bounds_are_taken_and_what_is_beyond_is_refused(id):
                 for value in (low, high):
                     knob.check(name, value)
                     try:
-                        assert getattr(replace(base, **{name: value}), name) in (
-                            value,
-                            knob.default,
-                        )
+                        setting = replace(base, **{name: value})
+                        assert getattr(setting, name) in (value, knob.default)
                     except BadSetting as problem:
-                        said(problem)
+                        sentence_of(problem)
                 for value in beyond:
                     with pytest.raises(BadSetting, match=rf"^{name} must be .* from .* to .*, got"):
                         replace(base, **{name: value})
@@ -104,14 +102,12 @@ def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
         for name, knob in knobs_of(cls).items():
             for value in (*WRONG, *NASTY):
                 try:
-                    made = cls(**{name: value})
+                    field = getattr(cls(**{name: value}), name)
                 except BadSetting as problem:
-                    assert said(problem)
+                    assert sentence_of(problem)
                 else:
-                    assert isinstance(getattr(made, name), (type(knob.default), int))
-                    assert not isinstance(getattr(made, name), float) or math.isfinite(
-                        getattr(made, name)
-                    )
+                    assert isinstance(field, (type(knob.default), int))
+                    assert not isinstance(field, float) or math.isfinite(field)
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -119,18 +115,16 @@ def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
 @given(data=st.data())
 def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
     for cls in classes(id):
-        raw = data.draw(
-            st.dictionaries(
-                st.one_of(st.sampled_from(list(knobs_of(cls))), texts()), texts(), max_size=4
-            )
-        )
+        names = st.sampled_from(list(knobs_of(cls))) | texts()
+        parameters = data.draw(st.dictionaries(names, texts(), max_size=4))
         try:
-            made = parse(cls, raw)
+            setting = parse(cls, parameters)
         except BadSetting as problem:
-            said(problem)
+            sentence_of(problem)
         else:
-            assert from_stored(cls, to_stored(made)) == made
-            assert parse(cls, {name: str(value) for name, value in values(made).items()}) == made
+            assert from_stored(cls, to_stored(setting)) == setting
+            typed = {name: str(value) for name, value in values(setting).items()}
+            assert parse(cls, typed) == setting
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -138,23 +132,20 @@ def test_every_config_within_bounds_is_a_run_or_a_sentence(id):
     """Drawn at random within all ranges at once: each has a key, an estimate of memory and a cost,
     all finite."""
     experiment = registry.experiment(id)
+    ranges = {name: within(knob) for name, knob in knobs_of(experiment.config).items()}
 
     @tries(8)
-    @given(
-        st.fixed_dictionaries(
-            {name: within(knob) for name, knob in knobs_of(experiment.config).items()}
-        )
-    )
+    @given(st.fixed_dictionaries(ranges))
     def hold(fields):
         try:
             needed = device.estimated(lambda: experiment.config(**fields))
-            made = experiment.config(**fields)
+            config = experiment.config(**fields)
         except BadSetting as problem:
-            said(problem)
+            sentence_of(problem)
         else:
             assert math.isfinite(needed) and needed >= 0
-            assert math.isfinite(experiment.cost(made)) and experiment.cost(made) > 0
-            assert len(key_of(id, made)) == 20
+            assert math.isfinite(experiment.cost(config)) and experiment.cost(config) > 0
+            assert len(key_of(id, config)) == 20
 
     hold()
 
@@ -175,7 +166,7 @@ LISTS = {
     "numbers": lambda text: numbers("widths", text, 1, 7, 0.25, 4.0),
     "whole": lambda text: whole_numbers("pairs", text, 6, 1, 80),
     "shares": lambda text: shares("weights", text, 3),
-    "points": lambda text: [each for point in points(text) for each in point],
+    "points": lambda text: [coordinate for point in points(text) for coordinate in point],
 }
 TYPED = st.one_of(texts(), st.text("0123456789.,:/-+eE ;\t", max_size=30))
 
@@ -185,11 +176,11 @@ TYPED = st.one_of(texts(), st.text("0123456789.,:/-+eE ;\t", max_size=30))
 @given(text=TYPED)
 def test_typed_numbers_are_finite_or_refused(kind, text):
     try:
-        found = LISTS[kind](text)
+        parsed = LISTS[kind](text)
     except BadSetting as problem:
-        said(problem)
+        sentence_of(problem)
     else:
-        assert found and all(math.isfinite(each) for each in found)
+        assert parsed and all(math.isfinite(number) for number in parsed)
 
 
 @tries(60)
@@ -202,4 +193,4 @@ def test_a_grid_as_typed_is_one_or_a_sentence(axes, seeds):
     try:
         assert setting_grid.parse("toy.walk", axes, experiment.config(), seeds)
     except BadSetting as problem:
-        said(problem)
+        sentence_of(problem)

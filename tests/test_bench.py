@@ -41,13 +41,13 @@ def test_a_row_says_the_ratio_and_both_times():
 
 
 def test_ways_take_turns_on_the_same_and_their_first_turn_does_not_count():
-    taken = []
+    turns = []
     timing.by_turns(
-        [lambda at: taken.append(("A", at)), lambda at: taken.append(("B", at))],
+        [lambda at: turns.append(("A", at)), lambda at: turns.append(("B", at))],
         1,
         lambda turn: (turn,),
     )
-    assert taken == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
+    assert turns == [("A", 0), ("B", 0), ("A", 1), ("B", 1)]
     assert len(timing.by_turns([int, int], 2)) == 2
 
 

@@ -14,7 +14,7 @@ from pages.ui.claims import verdicts
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
 
 
-def claim(**given) -> Claim:
+def claim(**fields) -> Claim:
     return Claim(
         **{
             "id": "c",
@@ -22,13 +22,13 @@ def claim(**given) -> Claim:
             "kind": "paper",
             "text": "It is so.",
             "source": "Figure 1",
-            **given,
+            **fields,
         }
     )
 
 
 @pytest.mark.parametrize(
-    ("bound", "value", "kept"),
+    ("bound", "value", "holds"),
     [
         ({"at_least": 0.95}, 0.95, True),
         ({"at_least": 0.95}, 0.949, False),
@@ -47,8 +47,8 @@ def claim(**given) -> Claim:
         ("ours", ("found here", "not found here")),
     ],
 )
-def test_a_verdict_is_in_the_words_of_its_kind(kind, words, bound, value, kept):
-    assert Metric(claim(kind=kind, **bound), value).verdict(HERE) == words[0 if kept else 1]
+def test_a_verdict_is_in_the_words_of_its_kind(kind, words, bound, value, holds):
+    assert Metric(claim(kind=kind, **bound), value).verdict(HERE) == words[0 if holds else 1]
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_few_seeds_must_lie_further_away(count, factor):
 def test_where_there_is_no_effect_a_verdict_is_wrong_at_its_nominal_rate(seeds):
     """Seeds whose mean is the limit itself: 2.5 % of verdicts say that it is above, 2.5 % below."""
     draws = np.random.default_rng(0).normal(1.0, 0.3, (20_000, seeds))
-    told = [Metric.over_seeds(claim(at_least=1.0), row).verdict(HERE) for row in draws]
+    judged = [Metric.over_seeds(claim(at_least=1.0), row).verdict(HERE) for row in draws]
     for wrong in ("reproduced", "not reproduced"):
         # the standard error of the rate is .0011
-        assert told.count(wrong) / len(told) == pytest.approx(0.025, abs=0.0045)
+        assert judged.count(wrong) / len(judged) == pytest.approx(0.025, abs=0.0045)
 
 
 def test_the_quantiles_are_those_of_students_t():
@@ -147,16 +147,12 @@ def test_the_setting_is_said_in_words():
         "skip": True,
         "raw": False,
     }
-    words = (
+    assert claim(near=0.0, at=at).setting_words(KNOBS) == (
         "d = 128; T = 64 or 256; steps = 5 to 20; steps of a model beside it = 300; optimiser: "
-        "SGD with momentum; "
+        "SGD with momentum; skip connection"
     )
-    words += "skip connection"
-    assert claim(near=0.0, at=at).setting_words(KNOBS) == words
-    assert (
-        claim(near=0.0, at=None, setting="the full transformer").setting_words({})
-        == "the full transformer"
-    )
+    full = "the full transformer"
+    assert claim(near=0.0, at=None, setting=full).setting_words({}) == full
     assert claim(near=0.0).setting_words({}) == "any setting"
 
 
@@ -171,7 +167,7 @@ def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
 
 
 @pytest.mark.parametrize(
-    ("value", "error", "said"),
+    ("value", "error", "text"),
     [
         (78.84, 186.8, "78.8 ± 190"),
         (1234.5, 0.5, "1,230 ± 0.5"),
@@ -180,6 +176,6 @@ def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
     ],
 )
 def test_a_measured_value_is_written_out_where_it_has_many_digits_before_its_point(
-    value, error, said
+    value, error, text
 ):
-    assert verdicts.value_text(Metric(claim(at_least=0.0), value, error)) == said
+    assert verdicts.value_text(Metric(claim(at_least=0.0), value, error)) == text

@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import streamlit as st
-from house import TOY, change, house
+from house import TOY, change, config, house
 from streamlit.testing.v1 import AppTest
 from test_links import opened
 
-from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn, table, worker
 from icl_core.jobs.folder import Job, hold_lock
@@ -31,17 +30,12 @@ OTHERS = "only who asked for it, or whoever is at the machine"
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
+    with house(tmp_path, monkeypatch) as own_store:
         monkeypatch.setattr(spawn, "warm", lambda: None)
-        monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: st.container()
-        )  # its links need the files of pages
+        # its links need the files of pages
+        monkeypatch.setattr(menu, "frame", lambda *of, **more: st.container())
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
-        yield made
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
+        yield own_store
 
 
 def ask(visitor: str, *seeds: int, **more) -> list[str]:
@@ -55,7 +49,7 @@ def order() -> list[str]:
 
 
 @dataclass
-class Asked:
+class QueuedJob:
     visitor: str
     turn: int
     number: int
@@ -72,15 +66,17 @@ class Asked:
 def test_whoever_has_nothing_waiting_is_served_after_one_run_of_everybody_else_at_most(
     seed: int,
 ) -> None:
-    chance, jobs, served = random.Random(seed), [], []
+    chance = random.Random(seed)
+    jobs = []
+    served = []
     for number in range(300):
         waiting = [job for job in jobs if job.status == "queued"]
         if chance.random() < 0.5:
             visitor = chance.choice("aaaaabbcde")
-            new = Asked(visitor, table.next_turn(visitor, False, jobs), number)
+            job = QueuedJob(visitor, table.next_turn(visitor, False, jobs), number)
             if not table.count_jobs(visitor, jobs):
-                new.waited = len(served) + 1
-            jobs.append(new)
+                job.waited = len(served) + 1
+            jobs.append(job)
         elif waiting:
             for job in jobs:
                 job.status = "done" if job.status == "running" else job.status
@@ -175,21 +171,20 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     runs.delete(header, "b")
     assert not runs.find(Request(TOY, config(seed=1))) and owners.owners_of(header.key) == set()
     documents.keep("text", count("a few words"), "a")
-    (kept,) = documents.all_documents()
+    (document,) = documents.all_documents()
     with pytest.raises(BadSetting, match=OTHERS):
-        documents.delete(kept, "b")
-    monkeypatch.setenv("ICL_MAX_GIVEN", str(kept.size + 1))
+        documents.delete(document, "b")
+    monkeypatch.setenv("ICL_MAX_GIVEN", str(document.size + 1))
     with pytest.raises(
         BadSetting, match=r"your texts, matrices, weights and points may take 0\.0 MiB here"
     ):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
-    monkeypatch.setattr(
-        runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents())
-    )
+    total = sum(text.size for text in documents.all_documents())
+    monkeypatch.setattr(runs, "limit", documents.SHARE * total)
     with pytest.raises(BadSetting, match="all texts, matrices, weights and points may take"):
         documents.keep("text", count("third"))
-    documents.delete(kept, "a")
+    documents.delete(document, "a")
     assert len(documents.all_documents()) == 1
 
 
@@ -203,10 +198,12 @@ def test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten(runs, monke
     for number in range(30):
         owners.add(f"{number:02}", "a")
         change("UPDATE owners SET added = ? WHERE item = ?", 1e9 + number, f"{number:02}")
-    assert (
-        owners.owners_of("29") == {"a"}
-        and database.rows("SELECT count(DISTINCT item) FROM owners")[0][0] <= 10
-    )
+    assert owners.owners_of("29") == {"a"}
+    assert database.rows("SELECT count(DISTINCT item) FROM owners")[0][0] <= 10
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
 
 
 def files(folder) -> dict:
@@ -217,9 +214,10 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     keys = ask("a", 1, 2)
     worker.work(once=True, slots=1)
     documents.keep("text", count("a few words"), "a")
-    header, before = runs.find(Request(TOY, config(seed=1))), files(runs.local)
+    header = runs.find(Request(TOY, config(seed=1)))
+    before = files(runs.local)
     monkeypatch.setenv("ICL_READ_ONLY", "1")
-    for refused in (
+    for attempt in (
         lambda: ask("a", 3),
         lambda: queue.cancel(keys[1]),
         lambda: runs.delete(header),
@@ -227,7 +225,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
         lambda: documents.delete(documents.all_documents()[0]),
     ):
         with pytest.raises(BadSetting, match="this server is read-only"):
-            refused()
+            attempt()
     with pytest.raises(OSError, match="this server is read-only"):
         runs.save(TOY, config(seed=3), {"x": np.zeros(1)}, {})
     assert spawn.ensure_workers(1) == worker.work(once=True, slots=1) == 0 and spawn.warm() is None
@@ -235,25 +233,22 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     app = AppTest.from_function(page, default_timeout=120)
     app.query_params["seed"] = "5"
     app.run()
-    said = " ".join(each.value for each in app.markdown)
-    assert (
-        not app.exception and "There is no run of these settings. Shown faded: the nearest" in said
-    )
-    assert not [each for each in app.button if each.label.startswith(("Train", "Run", "Cancel"))]
-    assert "switch" not in [each.key for each in app.toggle]
-    listed = opened("runs", "")
-    assert not listed.exception and not [
-        each for each in listed.button if each.label in ("Cancel", "Delete")
-    ]
-    assert list(listed.dataframe[0].value["Origin"]) == ["made here"]
+    text = " ".join(markdown.value for markdown in app.markdown)
+    assert not app.exception
+    assert "There is no run of these settings. Shown faded: the nearest" in text
+    assert not [name for name in labels(app) if name.startswith(("Train", "Run", "Cancel"))]
+    assert "switch" not in [toggle.key for toggle in app.toggle]
+    runs_page = opened("runs", "")
+    assert not runs_page.exception and not {"Cancel", "Delete"} & set(labels(runs_page))
+    assert list(runs_page.dataframe[0].value["Origin"]) == ["made here"]
     assert files(runs.local) == before
 
 
 @pytest.mark.parametrize(
-    ("told", "meant"), [("1", True), ("true", True), ("0", False), ("", False), ("off", False)]
+    ("value", "meant"), [("1", True), ("true", True), ("0", False), ("", False), ("off", False)]
 )
-def test_read_only_is_a_plain_yes_or_no(monkeypatch, told: str, meant: bool) -> None:
-    monkeypatch.setenv("ICL_READ_ONLY", told)
+def test_read_only_is_a_plain_yes_or_no(monkeypatch, value: str, meant: bool) -> None:
+    monkeypatch.setenv("ICL_READ_ONLY", value)
     assert limits.read_only() is meant
 
 
@@ -262,15 +257,16 @@ def test_a_page_offers_what_its_visitor_may_do(runs, monkeypatch) -> None:
     monkeypatch.setattr(visitors, "name", lambda: "b")
     monkeypatch.setattr(visitors, "is_at_machine", lambda: False)
     app = AppTest.from_function(page, default_timeout=120)
-    app.query_params["seed"], app.query_params["steps"] = "1", "20"
+    app.query_params["seed"] = "1"
+    app.query_params["steps"] = "20"
     app.run()
-    assert "Cancel" not in [each.label for each in app.button]
+    assert "Cancel" not in labels(app)
     app.button(key="ask too").click().run()
     assert owners.owners_of(keys[0]) == {"a", "b"}
     app.button(key="cancel").click().run()
     assert owners.owners_of(keys[0]) == {"a"} and queue.state(keys[0]).status == "queued"
-    listed = opened("runs", "")
-    assert not listed.exception and not [each for each in listed.button if each.label == "Cancel"]
+    runs_page = opened("runs", "")
+    assert not runs_page.exception and "Cancel" not in labels(runs_page)
     monkeypatch.setattr(visitors, "is_at_machine", lambda: True)
     opened("runs", "").button(key=f"cancel {keys[1]}").click().run()
     assert queue.state(keys[1]).status == "cancelled" and visitors.acting_name(keys[0]) is None
@@ -285,11 +281,11 @@ def test_a_visitor_is_a_browser_and_whoever_comes_from_outside_is_not_at_the_mac
     monkeypatch,
 ) -> None:
     def comes(ip: str | None, cookies: str = "", **headers: str) -> tuple[str, bool]:
-        told = {name.replace("_", "-"): value for name, value in headers.items()}
-        context = SimpleNamespace(ip_address=ip, headers=told, cookies={"_streamlit_xsrf": cookies})
-        monkeypatch.setattr(
-            visitors, "st", SimpleNamespace(context=context, session_state={"visitor": "window"})
-        )
+        dashed = {name.replace("_", "-"): value for name, value in headers.items()}
+        cookie_jar = {"_streamlit_xsrf": cookies}
+        context = SimpleNamespace(ip_address=ip, headers=dashed, cookies=cookie_jar)
+        streamlit = SimpleNamespace(context=context, session_state={"visitor": "window"})
+        monkeypatch.setattr(visitors, "st", streamlit)
         return visitors.name(), visitors.is_at_machine()
 
     local = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
@@ -298,18 +294,14 @@ def test_a_visitor_is_a_browser_and_whoever_comes_from_outside_is_not_at_the_mac
         for token in (b"x" * 16, b"y" * 16)
         for mask in (b"abcd", b"efgh")
     ]
-    assert names[0] == names[1] != names[2] == names[3] and all(
-        owners._NAME.fullmatch(name) for name in names
-    )
+    assert names[0] == names[1] != names[2] == names[3]
+    assert all(owners._NAME.fullmatch(name) for name in names)
     assert [comes(None, bad)[0] for bad in ("", "x", "2||00|1", "2|zz|00|1")] == ["window"] * 4
     assert comes(None, **local)[1] and comes(None, Host="[::1]:8501", Origin="http://[::1]:8501")[1]
     assert not comes("192.0.2.1", **local)[1]
-    assert not comes(None, **local, X_Forwarded_For="192.0.2.1")[
-        1
-    ]  # through a proxy on this machine
+    # through a proxy on this machine
+    assert not comes(None, **local, X_Forwarded_For="192.0.2.1")[1]
     assert not comes(None, Host="icl.example.org", Origin="https://icl.example.org")[1]
     assert not comes(None, Host="localhost:8501", Origin="https://icl.example.org")[1]
-    assert (
-        not comes(None, Host="localhost:8501")[1]
-        and not comes(None, Host="[", Origin="http://[")[1]
-    )
+    assert not comes(None, Host="localhost:8501")[1]
+    assert not comes(None, Host="[", Origin="http://[")[1]

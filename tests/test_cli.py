@@ -28,30 +28,15 @@ def runs(tmp_path, monkeypatch):
         yield own_store
 
 
-def change(monkeypatch, **parts):
-    module = sys.modules[f"icl_core.papers.{TOY}"]
-    monkeypatch.setattr(
-        module, "EXPERIMENT", dataclasses.replace(registry.experiment(TOY), **parts)
-    )
-    registry.experiment.cache_clear()
-
-
-@pytest.fixture
-def changed(monkeypatch):
-    yield lambda **parts: change(monkeypatch, **parts)
-    monkeypatch.undo()
-    registry.experiment.cache_clear()
-
-
 def test_list_names_every_experiment(capsys):
     assert main(["list"]) == 0
-    listed = capsys.readouterr().out
-    assert all(name in listed for name in registry.experiment_ids())
+    output = capsys.readouterr().out
+    assert all(name in output for name in registry.experiment_ids())
 
 
 def test_show_explains_settings_presets_and_glossary(capsys):
     assert main(["show", TOY]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in (
         "Watch the loss fall",
         "inputs d: 1 to 64",
@@ -61,7 +46,7 @@ def test_show_explains_settings_presets_and_glossary(capsys):
         "As in the",
         "η",
     ):
-        assert text in shown
+        assert text in output
 
 
 def test_run_prints_a_table_and_json(capsys):
@@ -118,8 +103,8 @@ def test_run_prints_a_table_and_json(capsys):
 )
 def test_bad_values_are_said_on_stderr(capsys, arguments, message):
     assert main(arguments) == 2
-    shown = capsys.readouterr()
-    assert message in shown.err and not shown.out and queue.states() == []
+    streams = capsys.readouterr()
+    assert message in streams.err and not streams.out and queue.states() == []
 
 
 def test_a_training_that_fails_exits_with_1(capsys):
@@ -139,28 +124,13 @@ def test_figure_writes_plotly_json(tmp_path):
     import plotly.graph_objects as go
 
     out = tmp_path / "one.json"
-    assert (
-        main(
-            [
-                "figure",
-                TOY,
-                *FAST,
-                "--drawing",
-                "weights",
-                "--view",
-                "snapshot=0",
-                "--out",
-                str(out),
-            ]
-        )
-        == 0
-    )
-    (drawn,) = json.loads(out.read_text(encoding="utf-8"))
-    assert drawn["drawing"] == "weights" and drawn["caption"].startswith("At first")
-    student, teacher = go.Figure(drawn["figure"]).data
-    assert (
-        set(student.y["bdata"]) == {"A"} != set(teacher.y["bdata"])
-    )  # zeros: it has learned nothing yet
+    what = ["--drawing", "weights", "--view", "snapshot=0"]
+    assert main(["figure", TOY, *FAST, *what, "--out", str(out)]) == 0
+    (panel,) = json.loads(out.read_text(encoding="utf-8"))
+    assert panel["drawing"] == "weights" and panel["caption"].startswith("At first")
+    student, teacher = go.Figure(panel["figure"]).data
+    # zeros: it has learned nothing yet
+    assert set(student.y["bdata"]) == {"A"} != set(teacher.y["bdata"])
 
 
 def test_claims_that_no_run_has_measured_are_not_run(capsys, runs):
@@ -171,91 +141,76 @@ def test_claims_that_no_run_has_measured_are_not_run(capsys, runs):
     capsys.readouterr()
     main(["claims", "--json"])
     rows = [row for row in json.loads(capsys.readouterr().out) if row["paper"] == "toy"]
-    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"] and rows[0][
-        "experiment"
-    ] == TOY
+    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"]
+    assert rows[0]["experiment"] == TOY
     assert main(["claims"]) == 0 and "teacher found" in capsys.readouterr().out
 
 
 def test_a_finding_is_kept_by_id_and_value_and_its_words_stand_in_the_experiment(runs):
     main(["run", TOY, *FAST])
     (header,) = runs.headers(TOY)
-    kept = header.info["metrics"][0]
-    assert kept.keys() == {
+    record = header.info["metrics"][0]
+    assert record.keys() == {
         *("claim", "kind", "value", "error", "count"),
         *("unfinished", "reason", "verdict"),
     }
-    experiment = registry.experiment(TOY)
-    expected = experiment.metrics(runs.load(header))[0]
+    run = runs.load(header)
+    expected = registry.experiment(TOY).metrics(run)[0]
     (finding, _) = measurements.of_run(header)
-    assert finding.metric == expected and finding.verdict == expected.verdict(
-        runs.load(header).config
-    )
+    assert finding.metric == expected and finding.verdict == expected.verdict(run.config)
 
 
-def test_metrics_measure_declared_claims_only(runs, changed):
+def test_metrics_measure_declared_claims_only(runs, change_toy):
     main(["run", TOY, *FAST])
     run = runs.load(runs.headers(TOY)[0])
-    changed(claims=registry.experiment(TOY).claims[:1])
+    change_toy(claims=registry.experiment(TOY).claims[:1])
     with pytest.raises(KeyError, match=r"toy\.exact"):
         measurements.measure(registry.experiment(TOY), run)
-    assert [finding.metric.claim.id for finding in measurements.of_run(runs.headers(TOY)[0])] == [
-        "toy.recovered"
-    ]
+    findings = measurements.of_run(runs.headers(TOY)[0])
+    assert [finding.metric.claim.id for finding in findings] == ["toy.recovered"]
 
 
-def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, changed):
-    """Runs elsewhere, and runs made here where there is a shipped one, do not count."""
-    first, *others = registry.experiment(TOY).claims
-    changed(claims=(dataclasses.replace(first, at={"d": 8}), *others))
-    measured = registry.experiment(TOY).metrics
-    claims = {claim.id: claim for claim in registry.experiment(TOY).claims}
-    changed(
+def set_first_claim(change_toy, at: dict) -> None:
+    """The first claim of the throw-away experiment is one of this setting alone."""
+    experiment = registry.experiment(TOY)
+    first, *others = experiment.claims
+    claims = {claim.id: claim for claim in (dataclasses.replace(first, at=at), *others)}
+    change_toy(
+        claims=tuple(claims.values()),
         metrics=lambda run: [
-            dataclasses.replace(metric, claim=claims[metric.claim.id]) for metric in measured(run)
-        ]
+            dataclasses.replace(metric, claim=claims[metric.claim.id])
+            for metric in experiment.metrics(run)
+        ],
     )
+
+
+def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, change_toy):
+    """Runs elsewhere, and runs made here where there is a shipped one, do not count."""
+    set_first_claim(change_toy, {"d": 8})
     assert main(["build", TOY]) == 0 and main(["run", TOY, "--set", "d=8", "steps=10"]) == 0
-    found = {
-        each.first.metric.claim.id: each
-        for each in measurements.summaries(measurements.collect(runs))
-    }
-    assert found["toy.recovered"].verdict == "reproduced"
-    assert [finding.presets for finding in found["toy.recovered"].here] == [("classroom",)]
-    assert [finding.presets for finding in found["toy.recovered"].elsewhere] == [("paper",)]
+    summaries = measurements.summaries(measurements.collect(runs))
+    summary = {summary.first.metric.claim.id: summary for summary in summaries}["toy.recovered"]
+    assert summary.verdict == "reproduced"
+    assert [finding.presets for finding in summary.here] == [("classroom",)]
+    assert [finding.presets for finding in summary.elsewhere] == [("paper",)]
     assert measurements.counts(runs)["toy"] == {"paper": {"reproduced": 1}, "theory": {"fails": 1}}
 
 
-def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, changed):
-    first, *others = registry.experiment(TOY).claims
-    claims = (dataclasses.replace(first, at={"d": 3}), *others)
-    measured = registry.experiment(TOY).metrics
-    by_id = {claim.id: claim for claim in claims}
-    changed(
-        claims=claims,
-        metrics=lambda run: [
-            dataclasses.replace(metric, claim=by_id[metric.claim.id]) for metric in measured(run)
-        ],
-    )
-    assert (
-        main(["build", TOY, "--preset", "classroom"]) == 0
-        and main(["run", TOY, "--set", "d=3"]) == 0
-    )
-    (found,) = [
-        each
-        for each in measurements.summaries(measurements.collect(runs))
-        if each.here and each.elsewhere
-    ]
-    assert found.verdict == "reproduced" and found.here[0].header.origin == "local"
+def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, change_toy):
+    set_first_claim(change_toy, {"d": 3})
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    assert main(["run", TOY, "--set", "d=3"]) == 0
+    summaries = measurements.summaries(measurements.collect(runs))
+    (summary,) = [summary for summary in summaries if summary.here and summary.elsewhere]
+    assert summary.verdict == "reproduced" and summary.here[0].header.origin == "local"
 
 
 def test_a_run_whose_settings_are_out_of_range_has_no_findings(runs):
     main(["run", TOY, *FAST])
     (header,) = runs.headers(TOY)
     assert measurements.of_run(header)
-    assert (
-        measurements.of_run(dataclasses.replace(header, config={**header.config, "d": 10**6})) == []
-    )
+    beyond = dataclasses.replace(header, config={**header.config, "d": 10**6})
+    assert measurements.of_run(beyond) == []
 
 
 def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
@@ -313,21 +268,20 @@ def test_build_names_a_run_that_cannot_be_read(capsys, runs, monkeypatch):
     assert "toy.walk (classroom): Damaged: expected the run" in capsys.readouterr().err
 
 
-def test_build_names_metrics_that_fail_and_ships_the_rest(capsys, runs, changed):
+def test_build_names_metrics_that_fail_and_ships_the_rest(capsys, runs, change_toy):
     measured = registry.experiment(TOY).metrics
-    changed(metrics=lambda run: measured(run) if run.config.d == 16 else 1 / 0)
+    change_toy(metrics=lambda run: measured(run) if run.config.d == 16 else 1 / 0)
     assert main(["build", TOY]) == 1
     assert "toy.walk (classroom): ZeroDivisionError" in capsys.readouterr().err
-    assert [header.origin for header in runs.headers(TOY) if header.config["d"] == 16] == [
-        "shipped"
-    ]
+    (header,) = [header for header in runs.headers(TOY) if header.config["d"] == 16]
+    assert header.origin == "shipped"
 
 
-def test_build_brings_what_is_said_of_a_run_up_to_date(runs, changed):
+def test_build_brings_what_is_said_of_a_run_up_to_date(runs, change_toy):
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     digest = runs.headers(TOY)[0].digest
     measured = registry.experiment(TOY).metrics
-    changed(
+    change_toy(
         metrics=lambda run: [dataclasses.replace(metric, error=0.5) for metric in measured(run)]
     )
     assert main(["build", TOY, "--preset", "classroom"]) == 0
@@ -335,26 +289,26 @@ def test_build_brings_what_is_said_of_a_run_up_to_date(runs, changed):
     assert header.digest == digest and header.info["metrics"][0]["error"] == 0.5
 
 
-def test_build_names_a_training_that_failed(capsys, changed):
+def test_build_names_a_training_that_failed(capsys, change_toy):
     experiment = registry.experiment(TOY)
     hot = dataclasses.replace(experiment.presets[0], config=experiment.config(rate=10.0, steps=200))
-    changed(presets=(hot,))
+    change_toy(presets=(hot,))
     assert main(["build", TOY]) == 1
     assert "toy.walk (classroom): failed: it diverged" in capsys.readouterr().err
 
 
-def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
+def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(change_toy):
     first = registry.experiment(TOY).presets[0]
     unshipped = dataclasses.replace(
         first, name="slow", config=registry.experiment(TOY).config(d=2), shipped=False
     )
-    changed(presets=(first, dataclasses.replace(first, name="figure 1"), unshipped))
+    change_toy(presets=(first, dataclasses.replace(first, name="figure 1"), unshipped))
     (item,) = build.wanted_runs(TOY)
     assert item.presets == ["classroom", "figure 1"]
 
 
 @pytest.mark.parametrize(
-    ("command", "after", "said"),
+    ("command", "after", "message"),
     [
         (["run"], "cancelled", terminal.CANCELLED_HERE),
         (["build", "--jobs", "1"], "interrupted", terminal.INTERRUPTED),
@@ -366,7 +320,7 @@ def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command, after, said):
+def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command, after, message):
     """In processes of their own, workers and all."""
     papers = tmp_path / "papers"
     shutil.copytree(EXTRA / "toy", papers / "long", ignore=shutil.ignore_patterns("__pycache__"))
@@ -382,13 +336,13 @@ def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command,
         arguments, cwd=ROOT, env=environment, preexec_fn=heed, text=True, stderr=subprocess.PIPE
     )
     wait_for(
-        lambda: any(known.status == "running" and known.step > 3 for known in queue.states()),
+        lambda: any(job.status == "running" and job.step > 3 for job in queue.states()),
         "a running job",
     )
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=90)
-    assert (process.returncode, error) == (130, f"{said}\n")
-    wait_for(lambda: after in [known.status for known in queue.states()], "the job to end")
-    for known in queue.states():
-        queue.cancel(known.key)
-    wait_for(lambda: all(known.ended for known in queue.states()), "the rest to end")
+    assert (process.returncode, error) == (130, f"{message}\n")
+    wait_for(lambda: after in [job.status for job in queue.states()], "the job to end")
+    for job in queue.states():
+        queue.cancel(job.key)
+    wait_for(lambda: all(job.ended for job in queue.states()), "the rest to end")

@@ -65,9 +65,8 @@ def test_a_look_finds_nothing_and_a_request_says_why(closed):
     key = key_of(TOY, config)
     assert queue.states() == documents.all_documents() == []
     assert queue.state(key) is None and database.refusal() == ""
-    assert store.default().find(Request(TOY, config)) is None and not phase_helper.has_end(
-        Request(TOY, config)
-    )
+    assert store.default().find(Request(TOY, config)) is None
+    assert not phase_helper.has_end(Request(TOY, config))
     assert job_progress.preview_stamp(key) == 0 and job_progress.read_preview(key) is None
     assert starts.look().failures == 0 and estimate.machine_pace() is None
     assert documents.name_of("text", "0" * 16) == "" and owners.owners_of(key) == set()

@@ -20,10 +20,9 @@ from pathlib import Path
 import distributed
 import numpy as np
 import pytest
-from house import EXTRA, ROOT, TOY, house
+from house import EXTRA, ROOT, TOY, config, house
 from house import wait_for as wait
 
-from icl_core import registry
 from icl_core.cluster import dispatcher, transfer
 from icl_core.command.cli import main
 from icl_core.contract.experiment import Run
@@ -40,29 +39,23 @@ SOON = (
     "job_progress.CHECKPOINT = 0.0\n"
 )
 TIMING = ("seconds", "date")
-
-
-wait_for = partial(
-    wait, seconds=300
-)  # five processes begin here, and other tests may go on beside them
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
+# five processes begin here, and other tests may go on beside them
+wait_for = partial(wait, seconds=300)
 
 
 class Machines:
     """A scheduler, and workers by name, each with a folder of its own."""
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder, self._stack, self.workers = folder, stack, {}
+        self.folder = folder
+        self._stack = stack
+        self.workers = {}
         (folder / "soon.py").write_text(SOON)
-        told = folder / "scheduler.json"
-        self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told)
-        )
-        wait_for(lambda: told.exists() and told.read_text().endswith("}"), "the scheduler")
-        self.address = json.loads(told.read_text())["address"]
+        path = folder / "scheduler.json"
+        where = "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(path)
+        self._start("scheduler", *where)
+        wait_for(lambda: path.exists() and path.read_text().endswith("}"), "the scheduler")
+        self.address = json.loads(path.read_text())["address"]
 
     def add(self, name: str, source: Path = ROOT) -> None:
         more = "--no-nanny", "--nthreads", "1", "--preload", str(self.folder / "soon.py")
@@ -94,18 +87,18 @@ def machines(tmp_path_factory):
     once it is started."""
     folder = tmp_path_factory.mktemp("cluster")
     with pytest.MonkeyPatch.context() as patch, house(folder / "home", patch), ExitStack() as stack:
-        made = Machines(folder, stack)
-        patch.setenv("ICL_SCHEDULER", made.address)
-        yield made
+        cluster = Machines(folder, stack)
+        patch.setenv("ICL_SCHEDULER", cluster.address)
+        yield cluster
         end_dispatcher()
 
 
 def end_dispatcher() -> None:
-    for known in queue.states():
-        if known.status == "running":
-            os.kill(known.pid, signal.SIGTERM)
-    for known in queue.states():
-        queue.cancel(known.key)
+    for job in queue.states():
+        if job.status == "running":
+            os.kill(job.pid, signal.SIGTERM)
+    for job in queue.states():
+        queue.cancel(job.key)
     wait_for(lambda: not spawn._is_taken(0), "the dispatcher to end")
 
 
@@ -114,7 +107,7 @@ def done(key: str) -> bool:
     return queue.state(key).status == "done"
 
 
-def looked(key: str) -> Run | None:
+def curves(key: str) -> Run | None:
     """The curves so far. The process that hands jobs out ends where it has none: one that was about
     to, as this was asked for, has to be started again."""
     spawn.ensure_workers()
@@ -128,17 +121,16 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
     monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: False)
     with house(tmp_path, monkeypatch):
         key = queue.submit(Request(TOY, config()))
-        with (
-            ThreadPoolExecutor() as beside
-        ):  # a browser of other tests may have this thread's event loop
+        # a browser of other tests may have this thread's event loop
+        with ThreadPoolExecutor() as beside:
             beside.submit(dispatcher.dispatch).result()
-        known = queue.state(key)
-        assert (known.status, known.position) == ("queued", 1)
-        assert known.message.startswith(
+        job = queue.state(key)
+        assert (job.status, job.position) == ("queued", 1)
+        assert job.message.startswith(
             "expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out"
         )
-        assert training.describe(known) == f"Waiting: {known.message}"
-        assert known.message in capsys.readouterr().err
+        assert training.describe(job) == f"Waiting: {job.message}"
+        assert job.message in capsys.readouterr().err
         monkeypatch.delenv("ICL_SCHEDULER")
         assert queue.state(key).message == "" and worker.work(once=True, slots=1) == 1
 
@@ -160,10 +152,9 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: next(tries) > 40_010)
     with house(tmp_path, monkeypatch), ThreadPoolExecutor() as beside:
         beside.submit(dispatcher.dispatch).result()
-    said = (
+    assert capsys.readouterr().err == (
         "expected a Dask scheduler at tcp://127.0.0.1:9, got: ConnectionResetError: reset by peer\n"
     )
-    assert capsys.readouterr().err == said
 
 
 def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machines):
@@ -177,30 +168,29 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     key = queue.submit(Request(TOY, config()))
     spawn.ensure_workers()
     wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
-    known = queue.state(key)
-    assert (
-        f"icl_core {code_digests()['icl_core'][:12]} was expected" in known.message
-        and known.status == "queued"
-    )
+    job = queue.state(key)
+    assert f"icl_core {code_digests()['icl_core'][:12]} was expected" in job.message
+    assert job.status == "queued"
     machines.add("first")
     machines.add("second")
     wait_for(lambda: done(key), "another worker")
     assert store.default().exact(TOY, key).info["metrics"]
-    assert (
-        folder.read_cluster_status().workers >= 1
-        and not (machines.folder / "refused" / "icl").exists()
-    )
+    assert folder.read_cluster_status().workers >= 1
+    assert not (machines.folder / "refused" / "icl").exists()
 
 
 def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     machines, tmp_path, monkeypatch
 ):
-    wanted = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
-    key = queue.submit(Request(TOY, wanted))
-    kept = Job(key).checkpoint
-    wait_for(
-        lambda: (looked(key), kept.exists() and read_record(kept)["step"] > 0)[1], "a checkpoint"
-    )
+    setting = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
+    key = queue.submit(Request(TOY, setting))
+    checkpoint = Job(key).checkpoint
+
+    def has_begun() -> bool:
+        curves(key)
+        return checkpoint.exists() and read_record(checkpoint)["step"] > 0
+
+    wait_for(has_begun, "a checkpoint")
     (name,) = [name for name in ("first", "second") if machines.has(name, key)]
     machines.workers[name].kill()
     wait_for(lambda: Job(key).state().get("first_step", 0) > 0, "another worker to go on")
@@ -210,40 +200,36 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     ]
     assert len(files) == 1
     record, tensors = read(files[0])
-    with house(tmp_path, monkeypatch) as here, monkeypatch.context() as patch:
+    with house(tmp_path, monkeypatch) as own_store, monkeypatch.context() as patch:
         patch.delenv("ICL_SCHEDULER")
-        queue.submit(Request(TOY, wanted))
+        queue.submit(Request(TOY, setting))
         assert worker.work(once=True, slots=9) == 1
-        mine, same = read(here.find(Request(TOY, wanted)).path)
-    assert {name: record[name] for name in record if name not in (*TIMING, "seal")} == {
-        name: mine[name] for name in mine if name not in (*TIMING, "seal")
-    }
-    assert tensors.keys() == same.keys() and all(
-        np.array_equal(tensors[name], same[name]) for name in same
-    )
+        own_record, own_tensors = read(own_store.find(Request(TOY, setting)).path)
+    for name in (*TIMING, "seal"):
+        del record[name], own_record[name]
+    assert record == own_record and tensors.keys() == own_tensors.keys()
+    assert all(np.array_equal(tensors[name], own_tensors[name]) for name in own_tensors)
 
 
 def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
-    key, after = (
-        queue.submit(Request(TOY, config(steps=steps, seed=1))) for steps in (1_000_000, 20)
-    )
+    key = queue.submit(Request(TOY, config(steps=1_000_000, seed=1)))
+    next_key = queue.submit(Request(TOY, config(seed=1)))
     wait_for(
-        lambda: (run := looked(key)) is not None and "curve/loss" in run.tensors, "the first curves"
+        lambda: (run := curves(key)) is not None and "curve/loss" in run.tensors, "the first curves"
     )
-    known = queue.state(key)
-    assert (
-        known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
-    )
+    job = queue.state(key)
+    assert job.status == "running" and job.total == 1_000_000
+    assert queue.state(next_key).position == 1
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
     wait_for(lambda: Job(key).checkpoint.exists(), "what was trained, which can be continued")
     assert store.default().exact(TOY, key) is None
-    wait_for(lambda: done(after), "the next job")
+    wait_for(lambda: done(next_key), "the next job")
 
 
 def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines):
     key = queue.submit(Request(TOY, config(steps=1_000_000, seed=2)))
-    wait_for(lambda: looked(key) is not None and queue.state(key).step > 20, "the first steps")
+    wait_for(lambda: curves(key) is not None and queue.state(key).step > 20, "the first steps")
     queue.interrupt(key)
     wait_for(lambda: queue.state(key).status == "interrupted", "the job to stop")
     assert read_record(Job(key).checkpoint)["step"] >= queue.state(key).step > 20
@@ -252,15 +238,15 @@ def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines
 
 def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
     monkeypatch.setenv("ICL_SCHEDULER", "")
-    chosen = []
+    schedulers = []
     monkeypatch.setattr(
         "icl_core.jobs.terminal.train_or_load",
-        lambda *_: chosen.append(folder.scheduler()),
+        lambda *_: schedulers.append(folder.scheduler()),
     )
     monkeypatch.setattr("icl_core.evidence.measurements.of_run", lambda header: [])
     monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
-    assert chosen == ["tcp://somewhere:8786"]
+    assert schedulers == ["tcp://somewhere:8786"]
 
 
 def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
@@ -277,15 +263,10 @@ def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
 
 def test_what_differs_between_two_machines_is_said_in_words():
     here = code_digests()
-    assert (
-        code_difference(here, here) == ""
-        and here["torch"][0].isdigit()
-        and "+" not in here["torch"]
-    )
-    assert (
-        code_difference(here, {**here, "torch": "1.0"})
-        == f"torch {here['torch']} was expected, 1.0 came"
-    )
+    torch = here["torch"]
+    assert code_difference(here, here) == "" and torch[0].isdigit() and "+" not in torch
+    difference = code_difference(here, {**here, "torch": "1.0"})
+    assert difference == f"torch {torch} was expected, 1.0 came"
 
 
 def test_dask_is_imported_only_where_a_scheduler_is_set():

@@ -30,21 +30,6 @@ def runs(tmp_path, monkeypatch):
         yield own_store
 
 
-@pytest.fixture
-def drawings(monkeypatch):
-    """Replace the drawings of the throw-away experiment."""
-
-    def replace(*these):
-        module = sys.modules[f"icl_core.papers.{TOY}"]
-        changed = dataclasses.replace(registry.experiment(TOY), drawings=these)
-        monkeypatch.setattr(module, "EXPERIMENT", changed)
-        registry.experiment.cache_clear()
-
-    yield replace
-    monkeypatch.undo()
-    registry.experiment.cache_clear()
-
-
 def strict(text: str) -> object:
     """Return what JSON says; fail for NaN and Infinity, which are no JSON."""
 
@@ -105,8 +90,8 @@ def test_a_mistyped_command_or_option_is_answered(capsys, words, message):
 )
 def test_a_mistyped_name_is_answered_before_anything_is_done(capsys, words, message):
     assert main(words) == guard.BAD_VALUE
-    shown = capsys.readouterr()
-    assert message in shown.err and not shown.out and queue.states() == []
+    streams = capsys.readouterr()
+    assert message in streams.err and not streams.out and queue.states() == []
 
 
 def test_the_version_is_that_of_the_project_with_python_and_torch(capsys):
@@ -121,11 +106,11 @@ def test_the_version_is_that_of_the_project_with_python_and_torch(capsys):
 def test_the_help_documents_every_exit_code(capsys):
     with pytest.raises(SystemExit):
         main(["--help"])
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     readme = (ROOT / "icl_core" / "command" / "README.md").read_text()
     assert sorted(guard.EXIT_CODES) == [0, 1, 2, 3, 4, 130, 141]
     for code, meaning in guard.EXIT_CODES.items():
-        assert f"\n  {code:<4} {meaning}" in shown and f"\n| {code} | {meaning}" in readme
+        assert f"\n  {code:<4} {meaning}" in output and f"\n| {code} | {meaning}" in readme
 
 
 def test_every_command_that_prints_data_prints_json(capsys, tmp_path):
@@ -149,15 +134,10 @@ def test_every_command_that_prints_data_prints_json(capsys, tmp_path):
         value = strict(capsys.readouterr().out)
         first = value[0] if isinstance(value, list) else value
         assert first and not [key for key in first if f"`{key}`" not in readme], words
+    assert main(["points", str(points), "--json"]) == guard.DONE
+    digest = strict(capsys.readouterr().out)["digest"]
     assert main(["points", str(points)]) == guard.DONE
-    assert capsys.readouterr().out.splitlines()[-1] == "--set points=" + strict_digest(
-        points, capsys
-    )
-
-
-def strict_digest(path, capsys) -> str:
-    main(["points", str(path), "--json"])
-    return strict(capsys.readouterr().out)["digest"]
+    assert capsys.readouterr().out.splitlines()[-1] == f"--set points={digest}"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "cp1252"])
@@ -170,17 +150,21 @@ def test_json_is_json_in_every_encoding_and_has_null_for_what_is_not_finite(enco
     assert strict(printed) == [{"x": None, "y": [None, 1.5], "η": "é𝕏"}]
 
 
-def test_the_panels_that_can_be_drawn_are_written_and_the_others_named(capsys, tmp_path, drawings):
-    def refused(run, view):
+def test_the_panels_that_can_be_drawn_are_written_and_the_others_named(
+    capsys, tmp_path, change_toy
+):
+    def refuse(run, view):
         raise CannotDraw("This run has no such layer.")
 
     first, *_ = registry.experiment(TOY).drawings
     absent = dataclasses.replace(first, name="absent", applies=lambda config: False)
-    drawings(first, dataclasses.replace(first, name="layer", draw=refused), absent)
+    layer = dataclasses.replace(first, name="layer", draw=refuse)
+    change_toy(drawings=(first, layer, absent))
     out = tmp_path / "all.json"
     assert main(["figure", TOY, *FAST, "--out", str(out)]) == guard.FAILED
-    shown = capsys.readouterr()
-    assert shown.err == "the drawing layer could not be made: This run has no such layer.\n"
+    assert capsys.readouterr().err == (
+        "the drawing layer could not be made: This run has no such layer.\n"
+    )
     assert [panel["drawing"] for panel in strict(out.read_text("utf-8"))] == [first.name]
     out.unlink()
     assert main(["figure", TOY, *FAST, "--drawing", "layer", "--out", str(out)]) == guard.FAILED
@@ -189,7 +173,7 @@ def test_the_panels_that_can_be_drawn_are_written_and_the_others_named(capsys, t
     assert f"must be one of {first.name}, layer at these settings" in capsys.readouterr().err
 
 
-def test_a_panel_whose_numbers_are_not_finite_is_json(tmp_path, drawings):
+def test_a_panel_whose_numbers_are_not_finite_is_json(tmp_path, change_toy):
     import numpy as np
     import pandas as pd
 
@@ -199,11 +183,12 @@ def test_a_panel_whose_numbers_are_not_finite_is_json(tmp_path, drawings):
     figure = figures.curves([curve], "step", "loss")
     table = pd.DataFrame({"x": [1.0, float("nan")]})
     first, *_ = registry.experiment(TOY).drawings
-    drawings(dataclasses.replace(first, draw=lambda *_: Panel("t", "c", figure, table=table)))
+    panel = Panel("t", "c", figure, table=table)
+    change_toy(drawings=(dataclasses.replace(first, draw=lambda *_: panel),))
     out = tmp_path / "x.json"
     assert main(["figure", TOY, *FAST, "--out", str(out)]) == guard.DONE
-    (panel,) = strict(out.read_text("utf-8"))
-    assert panel["table"] == [{"x": 1.0}, {"x": None}]
+    (written,) = strict(out.read_text("utf-8"))
+    assert written["table"] == [{"x": 1.0}, {"x": None}]
 
 
 @pytest.mark.parametrize(
@@ -251,9 +236,9 @@ def test_a_cache_that_cannot_be_written_is_one_exit_code_and_a_sentence(
         ["build", TOY],
     ):
         assert main(words) == guard.FAILED, words
-        shown = capsys.readouterr().err
-        assert str(locked) in shown and "FILE" not in shown, words
-        assert len(shown.splitlines()) == 1, shown
+        errors = capsys.readouterr().err
+        assert str(locked) in errors and "FILE" not in errors, words
+        assert len(errors.splitlines()) == 1, errors
 
 
 @pytest.mark.parametrize("name", ["none.txt", "folder"])
@@ -268,11 +253,7 @@ def test_a_file_that_cannot_be_read_is_a_wrong_value(capsys, tmp_path, name):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [
-        ("ICL_PRECISION", "foo"),
-        ("ICL_SCHEDULER", "foo"),
-        ("ICL_READ_ONLY", "1"),
-    ],
+    [("ICL_PRECISION", "foo"), ("ICL_SCHEDULER", "foo"), ("ICL_READ_ONLY", "1")],
 )
 def test_what_refuses_every_run_is_said_once_before_any_is_asked_for(
     capsys, monkeypatch, name, value
@@ -281,16 +262,15 @@ def test_what_refuses_every_run_is_said_once_before_any_is_asked_for(
         with monkeypatch.context() as patch:
             patch.setenv(name, value)
             assert main(words) == guard.BAD_VALUE, words
-        shown = capsys.readouterr()
-        assert not shown.out and shown.err.count("\n") == shown.err.count(name) == 1, shown
+        streams = capsys.readouterr()
+        assert not streams.out and streams.err.count("\n") == streams.err.count(name) == 1, streams
         assert queue.states() == []
 
 
 def test_a_gallery_card_that_was_named_and_cannot_be_drawn_is_a_failure(capsys):
-    sentence = f"{TOY} has no shipped run to draw"
     for names, code in (([TOY], guard.FAILED), ([], guard.DONE)):
         assert main(["gallery", *names]) == code
-        assert sentence in capsys.readouterr().err.splitlines()
+        assert f"{TOY} has no shipped run to draw" in capsys.readouterr().err.splitlines()
 
 
 def test_a_word_behind_two_dashes_is_no_option(capsys, tmp_path, monkeypatch):
@@ -330,22 +310,21 @@ def test_what_was_kept_is_named_even_if_the_output_is_lost(capsys, tmp_path, mon
     monkeypatch.setattr(sys, "stdout", Full())
     with pytest.raises(OSError, match="No space"):
         main(["points", str(tmp_path / "points.txt")])
-    said = capsys.readouterr().err.strip()
-    digest = said.removeprefix("--set points=")
+    digest = capsys.readouterr().err.strip().removeprefix("--set points=")
     assert registry.document_kinds()["points"].path_of(digest).exists()
 
 
 def test_no_control_characters_and_no_bar_where_it_is_piped(capfd):
     assert store.default().headers(TOY) == []
     assert main(["run", TOY, *FAST]) == main(["sweep", TOY, *FAST, "--over", "rate=0.2"]) == 0
-    shown = capfd.readouterr()
-    assert shown.err == ""
-    assert not [sign for sign in shown.out if not (sign.isprintable() or sign == "\n")]
+    streams = capfd.readouterr()
+    assert streams.err == ""
+    assert not [sign for sign in streams.out if not (sign.isprintable() or sign == "\n")]
 
 
 def test_of_a_stored_run_it_is_said_with_which_precision_it_was_made(capsys, monkeypatch):
     assert main(["run", TOY, *FAST]) == 0 and capsys.readouterr().err == ""
-    made = device.precision()
+    precision = device.precision()
     monkeypatch.setenv("ICL_PRECISION", "high")
     assert main(["run", TOY, *FAST]) == 0
-    assert f"made at precision {made}" in capsys.readouterr().err
+    assert f"made at precision {precision}" in capsys.readouterr().err

@@ -38,8 +38,8 @@ def compared(names: str, milestone: str = "") -> Compared:
 
 
 def drawing(name: str):
-    every = registry.experiment(INDUCTION).drawings
-    return next(each for each in every if each.name == name)
+    drawings = {drawing.name: drawing for drawing in registry.experiment(INDUCTION).drawings}
+    return drawings[name]
 
 
 # ---- the clock
@@ -62,8 +62,8 @@ def test_the_clock_of_shipped_runs_agrees_with_a_search():
     both = compared("random 1;random 5", "W_K¹ early")
     steps = films.common_milestones(both.experiment, both.runs)["W_K¹ early"]
     assert both.clock.starts == steps and 0 in both.clock.places
-    for run, start, shown in zip(both.runs, steps, both.clock.shown, strict=True):
-        for place, index in zip(both.clock.places, shown, strict=True):
+    for run, start, indices in zip(both.runs, steps, both.clock.shown, strict=True):
+        for place, index in zip(both.clock.places, indices, strict=True):
             past = [step for step in run.snapshot_steps if step <= place + start]
             assert run.snapshot_steps[index] == max(past, default=run.snapshot_steps[0])
 
@@ -75,7 +75,7 @@ def test_a_thinned_clock_keeps_both_ends_and_the_milestone():
     assert len(few.places) <= 10 and 0 in few.places
     assert (few.places[0], few.places[-1]) == (clock.places[0], clock.places[-1])
     index = clock.places.index(few.places[4])
-    assert [each[4] for each in few.shown] == [each[index] for each in clock.shown]
+    assert [row[4] for row in few.shown] == [row[index] for row in clock.shown]
     assert thinned_clock(clock, 10**6) == clock
 
 
@@ -115,23 +115,21 @@ def test_a_film_of_differences_subtracts_what_the_clock_shows_on_one_scale():
     scene = films.scene(both, w_o2)
     assert scene is not None and len(scene.runs) == 2 and len(scene.differences) == 1
     film = scene.differences[0]
-    largest = 0.0
-    scales = set()
     for place in (0, 3, 9, len(both.clock.places) - 1):
         maps = [
-            w_o2.panel(run, both.experiment.view(snapshot=shown[place])).figure.data[0]["z"]
-            for run, shown in zip(both.runs, both.clock.shown, strict=True)
+            w_o2.panel(run, both.experiment.view(snapshot=indices[place])).figure.data[0]["z"]
+            for run, indices in zip(both.runs, both.clock.shown, strict=True)
         ]
         figure = film.states[film.order[place]].figure
         np.testing.assert_array_equal(figure.data[0]["z"], maps[1] - maps[0])
-    for panel in film.states:
-        largest = max(largest, float(np.abs(panel.figure.data[0]["z"]).max()))
-        scales.add(panel.figure.layout["coloraxis"]["cmax"])
-    assert scales == {largest}
-    shared = {
-        panel.figure.layout["coloraxis"]["cmax"] for run in scene.runs for panel in run.states
-    }
-    assert len(shared) == 1
+    largest = max(np.abs(panel.figure.data[0]["z"]).max() for panel in film.states)
+    assert scales_of(film) == {float(largest)}
+    assert len(set.union(*map(scales_of, scene.runs))) == 1
+
+
+def scales_of(film) -> set[float]:
+    """The upper ends of its panels' colours."""
+    return {panel.figure.layout["coloraxis"]["cmax"] for panel in film.states}
 
 
 def test_predictions_beside_a_map_have_no_difference():
@@ -148,8 +146,8 @@ def test_runs_of_another_width_show_curves_and_say_why():
     names = ";".join(of_width[d].key for d in (32, 64))
     both = compared(names)
     assert "d = 32 and d = 64" in films.other_sizes(both.runs)
-    scenes = {each.name: films.scene(both, each) for each in films.stage_drawings(both)}
-    assert [name for name, scene in scenes.items() if scene is not None] == ["accuracy"]
+    stage = films.stage_drawings(both)
+    assert [d.name for d in stage if films.scene(both, d) is not None] == ["accuracy"]
     for names in ("random 1;random 5", "order;order, paper size"):  # another K, another T
         assert films.other_sizes(compared(names).runs) == ""
 
@@ -174,7 +172,7 @@ def test_curves_have_a_colour_a_run_and_count_from_the_milestone():
     for line, run, start in zip(lines, both.runs, starts, strict=True):
         np.testing.assert_array_equal(line["x"], run["curve/step"] - start)
     assert figure.layout["xaxis"]["title"]["text"] == "steps since W_K¹ early"
-    assert any(each.get("name") == KEY for each in figure.layout["annotations"])
+    assert any(note.get("name") == KEY for note in figure.layout["annotations"])
 
 
 def test_a_caption_that_differs_says_whose_it_is():
@@ -199,7 +197,7 @@ def test_a_caption_that_differs_says_whose_it_is():
 
 def test_an_address_names_runs_by_preset_or_key_and_is_read_back():
     headers = chosen_runs.read(store.default(), INDUCTION, "random 3, paper size; random 5").headers
-    assert [chosen_runs.name_of(each) for each in headers] == ["random 3, paper size", "random 5"]
+    assert [chosen_runs.name_of(h) for h in headers] == ["random 3, paper size", "random 5"]
     text = chosen_runs.to_text(headers)
     by_key = ";".join(header.key for header in headers)
     for again in (text, by_key):
@@ -215,10 +213,10 @@ def test_what_cannot_be_compared_is_said():
         f"random 1;{other.key}": "Only runs of one experiment are compared.",
         "random 1;random 1": "A run that is named several times is shown once.",
     }
-    for text, said in cases.items():
+    for text, warning in cases.items():
         chosen = chosen_runs.read(store.default(), INDUCTION, text)
         assert len(chosen.headers) == 1 and len(chosen.warnings) == 1
-        assert said in chosen.warnings[0]
+        assert warning in chosen.warnings[0]
     many = "random 1;random 3;random 5;fastest;order"
     chosen = chosen_runs.read(store.default(), INDUCTION, many)
     assert len(chosen.headers) == 4
@@ -233,12 +231,12 @@ def test_a_long_link_looks_through_the_runs_once_and_says_what_is_left_out_once(
 
     def counted(experiment_id=None):
         calls.append(experiment_id)
-        return [each for each in headers if experiment_id in (None, each.experiment)]
+        return [header for header in headers if experiment_id in (None, header.experiment)]
 
     monkeypatch.setattr(store.default(), "headers", counted)
     names = [f"nowhere {number}" for number in range(50)]
     chosen = chosen_runs.read(store.default(), INDUCTION, ";".join(["random 1", *names, *names]))
-    assert [chosen_runs.name_of(each) for each in chosen.headers] == ["random 1"]
+    assert [chosen_runs.name_of(header) for header in chosen.headers] == ["random 1"]
     assert calls.count(None) == 1
     assert chosen.warnings[-2:] == (
         "A run that is named several times is shown once.",
@@ -257,7 +255,7 @@ def test_a_preset_names_its_run_made_here_and_every_preset_its_shipped_one(tmp_p
     info = {"presets": [other.name, "its second name"]}
     shipped = own.ship(INDUCTION, other.config, tensors, info)
     chosen = chosen_runs.read(own, INDUCTION, f"{one.name};its second name")
-    assert [each.key for each in chosen.headers] == [more_seeds.key, shipped.key]
+    assert [header.key for header in chosen.headers] == [more_seeds.key, shipped.key]
     assert chosen.warnings == ()
     again = chosen_runs.read(own, INDUCTION, f"{other.name};its second name")
     assert len(again.headers) == 1 and len(again.warnings) == 1
@@ -267,15 +265,15 @@ def test_the_nearest_runs_differ_by_the_fewest_settings():
     header = store.default().preset(INDUCTION, "random 1")
     assert header is not None
     neighbours = chosen_runs.nearest(store.default(), header)
-    counts = [each.count for each in neighbours]
+    counts = [neighbour.count for neighbour in neighbours]
     assert counts == sorted(counts)
-    first = [chosen_runs.name_of(each.header) for each in neighbours[:2]]
+    first = [chosen_runs.name_of(neighbour.header) for neighbour in neighbours[:2]]
     assert first == ["random 3", "random 5"]
     assert neighbours[1].differs == "K = 5 instead of 1"
     own = knobs.values(typed_config(header))
-    for each in neighbours:
-        others = knobs.values(typed_config(each.header))
-        assert each.count == sum(own[name] != others[name] for name in own if name != "seeds")
+    for neighbour in neighbours:
+        others = knobs.values(typed_config(neighbour.header))
+        assert neighbour.count == sum(own[name] != others[name] for name in own if name != "seeds")
 
 
 def test_settings_that_differ_come_first_and_name_the_runs():
@@ -317,24 +315,25 @@ def test_records_without_a_count_have_a_value_a_seed():
             replace(
                 header,
                 config=header.config | {"seeds": seeds},
-                info={"metrics": [{"claim": claim, "value": each, "error": 1.0, **more}]},
+                info={"metrics": [{"claim": claim, "value": mean, "error": 1.0, **more}]},
             )
-            for each in (0.0, value)
+            for mean in (0.0, value)
         ]
         (row,) = table_rows.metric_rows(headers)
         (difference,) = row.differences
         return difference is not None and difference.certain
 
     # of three seeds each: 4 degrees of freedom, Student's t 2.776; of known spreads 1.960
-    edge, known = 2.776 * 2**0.5, 1.960 * 2**0.5
+    edge = 2.776 * 2**0.5
+    known_edge = 1.960 * 2**0.5
     assert certain(edge + 0.01, 3, {}) and not certain(edge - 0.01, 3, {})
-    assert certain(known + 0.01, 3, {"count": None}) and certain(known + 0.01, 1, {})
+    assert certain(known_edge + 0.01, 3, {"count": None}) and certain(known_edge + 0.01, 1, {})
     assert not certain(edge - 0.01, 1, {"count": 3})
 
 
 def test_metrics_stand_beside_each_other_with_their_difference():
     headers = chosen_runs.read(store.default(), INDUCTION, "random 1;random 5").headers
-    records = [{each["claim"]: each for each in header.info["metrics"]} for header in headers]
+    records = [{record["claim"]: record for record in header.info["metrics"]} for header in headers]
     claims = {claim.label: claim.id for claim in registry.experiment(INDUCTION).claims}
     rows = table_rows.metric_rows(headers)
     assert rows
@@ -381,9 +380,8 @@ def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monke
     stage = packed.pack("two places", both, [memories, half], LIGHT)
     assert len(stage.clock.places) == 2 and stage.left_out == 1
     assert [bool(scene.films) for scene in stage.scenes] == [True, False]
-    assert (
-        packed.with_fitting_clock("two places", both).clock == stage.clock
-    )  # the next visitor's at once
+    # the next visitor's at once
+    assert packed.with_fitting_clock("two places", both).clock == stage.clock
     thin = replace(both, clock=thinned_clock(both.clock, 5))
     more = packed.pack_more("five places", thin, [memories], LIGHT)
     assert more.clock is thin.clock and more.size > 1 and more.left_out == 0
@@ -401,15 +399,12 @@ def test_the_clock_says_what_it_counts():
 def test_the_page_shows_every_run_and_difference_at_the_step_of_the_address():
     app = opened("compare", f"experiment={INDUCTION}&runs=random 1;random 5&step=100")
     assert not app.exception and not app.warning
-    shown = titles(app)
-    assert sum(title.startswith("K = 5 minus K = 1") for title in shown) == 5
-    both = compared("random 1;random 5")
-    steps = both.clock.places
+    assert sum(title.startswith("K = 5 minus K = 1") for title in titles(app)) == 5
+    steps = compared("random 1;random 5").clock.places
     assert steps[at(app)] == max(step for step in steps if step <= 100)
 
 
 def test_bad_addresses_are_said_once():
-    app = opened("compare", f"experiment={INDUCTION}&runs=random 1;nowhere")
-    assert not app.exception and len(app.warning) == 1
-    app = opened("compare", "experiment=birth.inductoin")
-    assert not app.exception and len(app.warning) == 1
+    for link in (f"experiment={INDUCTION}&runs=random 1;nowhere", "experiment=birth.inductoin"):
+        app = opened("compare", link)
+        assert not app.exception and len(app.warning) == 1

@@ -152,8 +152,8 @@ def test_an_address_space_bounds_a_process():
     def bounded():
         resource.setrlimit(resource.RLIMIT_AS, (GIB, GIB))
 
-    found = subprocess.run([sys.executable, "-c", code], preexec_fn=bounded, capture_output=True)
-    assert found.stdout.split() == [str(GIB).encode()]
+    process = subprocess.run([sys.executable, "-c", code], preexec_fn=bounded, capture_output=True)
+    assert process.stdout.split() == [str(GIB).encode()]
 
 
 SMALL = """

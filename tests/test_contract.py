@@ -4,31 +4,26 @@ throw-away one. A failure names the experiment."""
 import dataclasses
 import itertools
 import json
-import os
 import re
 from pathlib import Path
 
 import pytest
 
-EXTRA = str(Path(__file__).parent / "papers_extra")
-os.environ.setdefault("ICL_PAPERS", EXTRA)
-
-from icl_core import build, registry  # noqa: E402
-from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
-from icl_core.contract.knobs import BadSetting, knobs_of, main_knobs, values  # noqa: E402
-from icl_core.contract.seeds import HELD  # noqa: E402
-from icl_core.evidence import measurements  # noqa: E402
-from icl_core.figures.frames import clock_frames  # noqa: E402
-from icl_core.runs import store  # noqa: E402
-from icl_core.runs.header import key_of  # noqa: E402
-from icl_core.sweeps import atlas  # noqa: E402
-from tests.drawn import checked  # noqa: E402
-from tests.seats import check_seats  # noqa: E402
+from icl_core import build, registry
+from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw
+from icl_core.contract.knobs import BadSetting, knobs_of, main_knobs, values
+from icl_core.contract.seeds import HELD
+from icl_core.evidence import measurements
+from icl_core.figures.frames import clock_frames
+from icl_core.runs import store
+from icl_core.runs.header import key_of
+from icl_core.sweeps import atlas
+from tests.drawn import checked
+from tests.house import EXTRA
+from tests.seats import check_seats
 
 IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]
-
-
 EXPERIMENTS = {id: registry.experiment(id) for id in IDS}
 # Names in an address that are no setting.
 RESERVED = {
@@ -63,7 +58,8 @@ def test_settings_are_declared_and_have_valid_defaults():
 
 def test_config_and_view_share_no_name_and_take_none_of_the_address():
     for id, experiment in EXPERIMENTS.items():
-        config, view = set(knobs_of(experiment.config)), set(knobs_of(experiment.view))
+        config = set(knobs_of(experiment.config))
+        view = set(knobs_of(experiment.view))
         assert not config & view, id
         assert not (config | view) & RESERVED, id
 
@@ -76,8 +72,8 @@ def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence():
             fields = [f for f, knob in knobs_of(settings_class).items() if knob.kind == "text"]
             for field, typed in itertools.product(fields, TYPED):
                 try:
-                    taken = getattr(settings_class(**{field: typed}), field)
-                    assert taken in (typed, knobs_of(settings_class)[field].default), (id, field)
+                    text = getattr(settings_class(**{field: typed}), field)
+                    assert text in (typed, knobs_of(settings_class)[field].default), (id, field)
                 except BadSetting as problem:
                     assert str(problem), (id, field)
 
@@ -154,7 +150,7 @@ def test_there_are_shipped_runs_to_test():
 def test_every_shipped_preset_has_its_run():
     missing = []
     for experiment_id in IDS:
-        if Path(EXTRA, experiment_id.split(".")[0]).exists():
+        if (EXTRA / experiment_id.split(".")[0]).exists():
             continue
         for item in build.wanted_runs(experiment_id):
             header = store.default().exact(experiment_id, item.key)
@@ -163,22 +159,22 @@ def test_every_shipped_preset_has_its_run():
     assert not missing, "run `python -m icl_core build` for " + ", ".join(missing)
 
 
-SHOWN = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
+WITH_RUNS = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
 
 
-@pytest.mark.parametrize("id", SHOWN)
+@pytest.mark.parametrize("id", WITH_RUNS)
 def test_shipped_runs_draw_and_measure_what_their_files_say(id):
     """The metrics of all runs; the drawings of as many as show every choice, every switch on and
     off, and every set of drawings that apply: they differ with these, and not with numbers."""
     experiment = EXPERIMENTS[id]
-    drawn = set()
+    kinds_drawn = set()
     for header in (header for header in SHIPPED if header.experiment == id):
         run = store.default().load(header)
         _check_metrics(experiment, run)
         kinds = _kinds_of(experiment, run)
-        if not kinds <= drawn:
+        if not kinds <= kinds_drawn:
             _check_drawings(experiment, run)
-            drawn |= kinds
+            kinds_drawn |= kinds
 
 
 def _kinds_of(experiment, run):
@@ -250,21 +246,20 @@ def of_first(id: str):
     return experiment, store.default().load(header), view
 
 
-@pytest.mark.parametrize("id", SHOWN)
+@pytest.mark.parametrize("id", WITH_RUNS)
 def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
     experiment = registry.experiment(id)
     for preset in experiment.presets:
-        shown = [each for each in experiment.drawings if each.applies(preset.config)]
-        stage = [each for each in shown if each.place == STAGE]
-        assert 2 <= sum(2 if each.wide else 1 for each in stage) <= 6, preset.name
-        assert len({each.place for each in shown} - {STAGE}) <= 5, (
-            "with View, Numbers, Evidence and Why there are 9"
-        )
+        drawings = [d for d in experiment.drawings if d.applies(preset.config)]
+        seats = [2 if drawing.wide else 1 for drawing in drawings if drawing.place == STAGE]
+        assert 2 <= sum(seats) <= 6, preset.name
+        # with View, Numbers, Evidence and Why there are 9
+        assert len({drawing.place for drawing in drawings} - {STAGE}) <= 5, preset.name
     if "snapshot" in knobs_of(experiment.view):
-        assert any(each.moving and each.place == STAGE for each in experiment.drawings)
+        assert any(drawing.moving and drawing.place == STAGE for drawing in experiment.drawings)
 
 
-@pytest.mark.parametrize("id", SHOWN)
+@pytest.mark.parametrize("id", WITH_RUNS)
 def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(id):
     """What the browser is sent is the difference between snapshots: `frames` refuses
     other traces."""
@@ -273,13 +268,12 @@ def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(id):
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
             steps = range(len(run.snapshot_steps)) if drawing.moving and run.snapshot_steps else [0]
-            shown = [drawing.draw(run, view(index)).figure for index in steps]
-            if shown[0] is not None:
-                clock_frames([figure.to_dict() for figure in shown])
-                assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, (
-                    drawing.name
-                )
-                seated.append((drawing, shown[-1]))
+            figures = [drawing.draw(run, view(index)).figure for index in steps]
+            if figures[0] is not None:
+                clock_frames([figure.to_dict() for figure in figures])
+                scales = {json.dumps(_scales(figure), default=str) for figure in figures}
+                assert len(scales) == 1, drawing.name
+                seated.append((drawing, figures[-1]))
     check_seats(seated)
 
 
@@ -290,17 +284,17 @@ def _scales(figure):
         for name, part in figure.layout.items()
         if name.startswith(("xaxis", "yaxis", "coloraxis"))
     }
-    kept = ("range", "type", "cmin", "cmax", "colorscale")
-    return {name: {key: part.get(key) for key in kept} for name, part in sorted(scales.items())}
+    keys = ("range", "type", "cmin", "cmax", "colorscale")
+    return {name: {key: part.get(key) for key in keys} for name, part in sorted(scales.items())}
 
 
-@pytest.mark.parametrize("id", SHOWN)
+@pytest.mark.parametrize("id", WITH_RUNS)
 def test_a_drawing_names_the_knobs_that_it_depends_on(id):
     """A field that some drawing names and this one does not changes nothing here: else a kept
     figure would be wrong."""
     experiment, run, view = of_first(id)
     named = {field for drawing in experiment.drawings for field in drawing.knobs}
-    for drawing in (each for each in experiment.drawings if each.applies(run.config)):
+    for drawing in (d for d in experiment.drawings if d.applies(run.config)):
         before = _drawn(drawing, run, view())
         # all other fields at once: a single drawing shows that none of them matters
         others = view()
@@ -336,10 +330,8 @@ def _drawn(drawing, run, view) -> str:
 
 def test_artifacts_stay_small():
     root = Path(__file__).parents[1] / "artifacts"
-    sizes = {path: path.stat().st_size for path in root.rglob("*.safetensors")}
-    sizes = {
-        path: size for path, size in sizes.items() if "cache" not in path.relative_to(root).parts
-    }
+    paths = [p for p in root.rglob("*.safetensors") if "cache" not in p.relative_to(root).parts]
+    sizes = {path: path.stat().st_size for path in paths}
     assert sum(sizes.values()) < 56 * 2**20
     assert sum(size for path, size in sizes.items() if path.parent.name == "atlas") < 10 * 2**20
 
@@ -349,10 +341,11 @@ MAPPED = [id for id in IDS if registry.experiment(id).atlas]
 
 @pytest.mark.parametrize("id", MAPPED)
 def test_a_shipped_atlas_has_all_its_runs_and_only_declared_claims(id):
-    experiment, kept = registry.experiment(id), store.default()
-    headers, declared = kept.atlases.headers(id), {claim.id for claim in experiment.claims}
+    atlases = store.default().atlases
+    headers = atlases.headers(id)
+    declared = {claim.id for claim in registry.experiment(id).claims}
     assert headers.keys() == {key_of(id, config) for config in atlas.configs(id)}
-    for header in (*headers.values(), kept.atlases.whole(id)):
+    for header in (*headers.values(), atlases.whole(id)):
         assert {record["claim"] for record in header.info["metrics"]} <= declared
 
 
@@ -360,9 +353,8 @@ def test_a_shipped_atlas_has_all_its_runs_and_only_declared_claims(id):
 def test_runs_of_an_atlas_draw_on_the_stage_and_measure_what_the_whole_ones_did(id):
     """Of all its runs four, far apart; half precision may move a metric by a hundredth."""
     experiment = registry.experiment(id)
-    for header in list(store.default().atlases.headers(id).values())[
-        :: len(atlas.configs(id)) // 4
-    ]:
+    headers = list(store.default().atlases.headers(id).values())
+    for header in headers[:: len(headers) // 4]:
         run = store.default().load(header)
         for snapshot in range(len(run.snapshot_steps)):
             view = experiment.view(snapshot=snapshot)
@@ -370,11 +362,10 @@ def test_runs_of_an_atlas_draw_on_the_stage_and_measure_what_the_whole_ones_did(
             for drawing in experiment.drawings:
                 if drawing.place == STAGE and drawing.applies(run.config):
                     assert drawing.draw(run, view).title
-        kept = {record["claim"]: record["value"] for record in run.info["metrics"]}
+        stored = {record["claim"]: record["value"] for record in run.info["metrics"]}
         for record in measurements.measure(experiment, run):
-            assert kept[record["claim"]] == pytest.approx(record["value"], rel=0.01, abs=0.01), (
-                record["claim"]
-            )
+            claim = record["claim"]
+            assert stored[claim] == pytest.approx(record["value"], rel=0.01, abs=0.01), claim
 
 
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.name)
@@ -382,6 +373,5 @@ def test_formulas_on_lines_of_their_own_are_fenced(paper):
     """Markdown takes "$$" at the start of a line for a block that only a line of its own ends."""
     lines = paper.mathematics.splitlines()
     assert all(line.strip() == "$$" for line in lines if line.lstrip().startswith("$$"))
-    assert sum(line.strip() == "$$" for line in lines) % 2 == 0 and "$$" not in "".join(
-        line for line in lines if line.strip() != "$$"
-    )
+    others = [line for line in lines if line.strip() != "$$"]
+    assert (len(lines) - len(others)) % 2 == 0 and "$$" not in "".join(others)

@@ -3,7 +3,7 @@ were damaged, and records of another form."""
 
 import numpy as np
 import pytest
-from house import TOY, house
+from house import TOY
 from test_runs_kept import config
 from test_store import INFO
 
@@ -38,12 +38,6 @@ DAMAGES = {
         for header in HEADERS
     },
 }
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
 
 
 def shared_file(runs):

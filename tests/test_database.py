@@ -14,15 +14,15 @@ from contextlib import closing
 from functools import partial
 
 import pytest
-from house import ROOT, TOY, change, house, others_may_change, wait_for
+from house import ROOT, TOY, change, config, others_may_change, wait_for
 
-from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, table
 from icl_core.jobs.folder import Job
 from icl_core.runs import database, disk, owners
 from icl_core.runs.request import Request
 
+pytestmark = pytest.mark.usefixtures("runs")
 TAKERS = 4
 JOBS = 60
 TAKE = """
@@ -34,12 +34,12 @@ print("ready", flush=True)
 sys.stdin.readline()
 for state in queue.states():
     with database.transaction():
-        held = take_job(state.key)
-        if held:
-            held.job.write_state(status="done")
-    if held:
+        own_job = take_job(state.key)
+        if own_job:
+            own_job.job.write_state(status="done")
+    if own_job:
         print(state.key, flush=True)
-        held.lock.close()
+        own_job.lock.close()
 """
 COUNT = """
 from icl_core.jobs import table
@@ -49,16 +49,6 @@ while True:
         connection.execute("INSERT INTO owners VALUES (hex(randomblob(8)), 'a', 0.0)")
     print(".", end="", flush=True)
 """
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
 def started(code: str) -> subprocess.Popen:
@@ -71,8 +61,8 @@ def test_no_job_is_taken_twice_by_several_processes():
     takers = [started(TAKE) for _ in range(TAKERS)]
     for taker in takers:
         assert taker.stdout and taker.stdout.readline() == "ready\n"
-    taken = [line for taker in takers for line in taker.communicate("go\n", 120)[0].split()]
-    assert sorted(taken) == sorted(keys)
+    taken_keys = [line for taker in takers for line in taker.communicate("go\n", 120)[0].split()]
+    assert sorted(taken_keys) == sorted(keys)
 
 
 def has_more(count: int) -> bool:
@@ -86,9 +76,9 @@ def test_what_a_killed_process_has_written_is_there_and_nothing_by_half():
         writer = started(COUNT)
         wait_for(partial(has_more, before + 20), "rows")
         writer.send_signal(signal.SIGKILL)
-        said = writer.communicate()[0]
-        there = database.rows("SELECT count(*) FROM owners")[0][0] - before
-        assert len(said) <= there <= len(said) + 1
+        dots = writer.communicate()[0]
+        written = database.rows("SELECT count(*) FROM owners")[0][0] - before
+        assert len(dots) <= written <= len(dots) + 1
         assert database.rows("PRAGMA integrity_check") == [("ok",)]
 
 
@@ -203,14 +193,15 @@ def test_a_network_drive_is_refused_with_a_sentence(runs, monkeypatch):
 def test_the_file_system_of_a_folder_is_that_of_the_deepest_mount(monkeypatch, tmp_path):
     class Mount:
         def __init__(self, mountpoint, fstype):
-            self.mountpoint, self.fstype = str(mountpoint), fstype
+            self.mountpoint = str(mountpoint)
+            self.fstype = fstype
 
     mounts = [Mount("/", "ext4"), Mount(tmp_path, "NFS4"), Mount(tmp_path / "x", "tmpfs")]
     monkeypatch.setattr(disk.psutil, "disk_partitions", lambda all: mounts)
     disk.file_system.cache_clear()
-    found = [disk.file_system(folder) for folder in (tmp_path / "a", tmp_path / "x" / "b")]
+    systems = [disk.file_system(folder) for folder in (tmp_path / "a", tmp_path / "x" / "b")]
     disk.file_system.cache_clear()
-    assert found == ["nfs4", "tmpfs"]
+    assert systems == ["nfs4", "tmpfs"]
 
 
 def test_a_full_disk_and_one_that_is_busy_for_long_are_told(monkeypatch):
@@ -318,10 +309,9 @@ def test_a_locked_database_costs_nothing_that_was_trained(monkeypatch):
     monkeypatch.setattr(database, "PATIENCE", 0.1)
     with closing(sqlite3.connect(database.path(), isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(OSError, match="another process has kept"):
-            job.write_state(status="failed")
-        with pytest.raises(OSError, match="another process has kept"):
-            job.request()
+        for use in (lambda: job.write_state(status="failed"), job.request):
+            with pytest.raises(OSError, match="another process has kept"):
+                use()
     assert all(path.exists() for path in (job.checkpoint, job.live, job.preview))
 
 

@@ -62,9 +62,9 @@ def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypa
     assert device.precision() == "high"
 
 
-@pytest.mark.parametrize("wanted", ["gpu", "cuda:99"])
-def test_an_unknown_device_is_refused_with_those_that_are_here(monkeypatch, wanted):
-    monkeypatch.setenv("ICL_DEVICE", wanted)
+@pytest.mark.parametrize("name", ["gpu", "cuda:99"])
+def test_an_unknown_device_is_refused_with_those_that_are_here(monkeypatch, name):
+    monkeypatch.setenv("ICL_DEVICE", name)
     with pytest.raises(ValueError, match=r"ICL_DEVICE must name a device that is here \(cpu"):
         device.current_device()
 
@@ -73,11 +73,8 @@ def test_what_is_set_to_nothing_is_not_set(three_gpus, monkeypatch):
     monkeypatch.setenv("ICL_DEVICE", "")
     monkeypatch.setenv("ICL_PRECISION", "")
     device.choose(1)
-    assert (
-        device.current_device() == torch.device("cuda:1")
-        and device.workers() == 3
-        and device.precision() == "highest"
-    )
+    assert device.current_device() == torch.device("cuda:1") and device.workers() == 3
+    assert device.precision() == "highest"
 
 
 def test_an_unknown_precision_is_refused(monkeypatch):
@@ -110,8 +107,8 @@ def test_the_gpu_gives_the_cpus_gradient():
     task = make_task(K=5, T=64)
     weights = initialise(65, 64, 64, torch.Generator().manual_seed(0), with_F=True)
     batch = sample(task, 16, torch.Generator().manual_seed(1))
-    here, _ = loss_and_gradient(weights, batch, "all")
-    there = sample(task, 16, torch.Generator().manual_seed(1), "cuda")
-    found, _ = loss_and_gradient(weights.to("cuda"), there, "all")
-    for name, gradient in here.items():
-        assert torch.allclose(found[name].cpu(), gradient, atol=1e-5), name
+    reference, _ = loss_and_gradient(weights, batch, "all")
+    same_batch = sample(task, 16, torch.Generator().manual_seed(1), "cuda")
+    computed, _ = loss_and_gradient(weights.to("cuda"), same_batch, "all")
+    for name, gradient in reference.items():
+        assert torch.allclose(computed[name].cpu(), gradient, atol=1e-5), name
