@@ -30,7 +30,7 @@ ABSENT = {  # examples, files of an experiment, what is made while the dashboard
 }  # fmt: skip
 
 
-def shown(document: Path) -> str:
+def relative_name(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
@@ -52,13 +52,13 @@ def places(document: Path) -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative_name)
 def test_every_relative_link_leads_to_a_file(document):
     links = [link for link in LINK.findall(document.read_text()) if "://" not in link]
     assert not [link for link in links if not (document.parent / link).exists()]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative_name)
 def test_every_path_is_there(document):
     paths = [span for span in spans(document) if PATH.fullmatch(span) and span not in ABSENT]
     missing = [
@@ -69,15 +69,15 @@ def test_every_path_is_there(document):
 
 def commands() -> list[list[str]]:
     """Return the words of every `python -m icl_core …` in the documents, once each."""
-    found = set()
+    commands = set()
     for document in DOCUMENTS:
         text = document.read_text()
         lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
         for line in [*lines, *spans(document)]:
             _, called, rest = line.partition("python -m icl_core ")
             if called:
-                found.add(tuple(shlex.split(rest, comments=True)))
-    return [list(words) for words in sorted(found)]
+                commands.add(tuple(shlex.split(rest, comments=True)))
+    return [list(words) for words in sorted(commands)]
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -98,8 +98,8 @@ def test_the_readme_says_what_came_out():
     verdicts = Counter()
     for by_kind in measurements.counts(store.default()).values():
         verdicts.update(by_kind["paper"])
-    said = (
+    sentence = (
         f"{verdicts['reproduced']} are reproduced, {verdicts['not reproduced']} are not, and "
         f"{verdicts['not decided']} are not decided yet."
     )
-    assert said in " ".join((ROOT / "README.md").read_text().split())
+    assert sentence in " ".join((ROOT / "README.md").read_text().split())

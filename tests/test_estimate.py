@@ -21,8 +21,8 @@ PACE = Pace(0.03, 0.01)
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(**values):
@@ -33,19 +33,24 @@ def ship(**seconds_per_cost: float) -> None:
     """Write the seconds of presets, given the seconds of a unit of cost by the preset's name."""
     presets = {preset.name: preset.config for preset in registry.experiment(TOY).presets}
     cost = registry.experiment(TOY).cost
-    seconds = {name: each * cost(presets[name]) for name, each in seconds_per_cost.items()}
+    seconds = {
+        name: seconds_per_unit * cost(presets[name])
+        for name, seconds_per_unit in seconds_per_cost.items()
+    }
     estimate.write_preset_seconds(PresetSeconds(PACE, {TOY: seconds}))
 
 
-def keep(runs, made, speed: float, **info) -> None:
+def keep(runs, settings, seconds_per_unit: float, **info) -> None:
     """Keep a run that took `speed` seconds a unit of cost here."""
-    seconds = speed * registry.experiment(TOY).cost(made)
-    runs.save(TOY, made, {}, {"seconds": seconds, "device": device.describe(), **info})
+    seconds = seconds_per_unit * registry.experiment(TOY).cost(settings)
+    runs.save(TOY, settings, {}, {"seconds": seconds, "device": device.describe(), **info})
 
 
-def speed(made) -> float:
+def speed(settings) -> float:
     """Return the estimated seconds of a unit of cost."""
-    return (estimate_seconds(Request(TOY, made)) - FIGURES) / registry.experiment(TOY).cost(made)
+    return (estimate_seconds(Request(TOY, settings)) - FIGURES) / registry.experiment(TOY).cost(
+        settings
+    )
 
 
 def set_pace(measured: Pace) -> None:
@@ -166,7 +171,8 @@ def test_what_the_build_has_trained_is_written_for_its_presets(runs):
     set_pace(PACE)
     ship(**{preset.name: 2.0 for preset in registry.experiment(TOY).presets[1:]})
     before = estimate.load_preset_seconds().by_experiment[TOY]
-    name, cost = registry.experiment(TOY).presets[0].name, registry.experiment(TOY).cost
+    name = registry.experiment(TOY).presets[0].name
+    cost = registry.experiment(TOY).cost
     seeds = dataclasses.replace(preset_config(), seeds=3)
     estimate.note_preset_seconds(TOY, seeds, 6.0, [name])
     written = estimate.load_preset_seconds()

@@ -14,14 +14,14 @@ NAMES = sorted(
 
 
 def inject(*more: str) -> None:
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.faults", *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_nothing_is_lost_whatever_happens():

@@ -110,8 +110,9 @@ def test_attention_leaves_the_future_blank_and_outlines_each_kind_of_box():
 
 
 def test_attention_pair_says_where_predictions_are_wrong():
-    right, known = np.array([True, False, True, False]), np.array([True, True, False, False])
-    predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, known)
+    right = np.array([True, False, True, False])
+    knowable = np.array([True, True, False, False])
+    predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, knowable)
     bars = (
         figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
         .plotly()
@@ -133,7 +134,7 @@ def test_attention_pair_says_where_predictions_are_wrong():
 def states(count: int = 5) -> list[dict]:
     """A map and curves at so many snapshots."""
     curve = Curve("loss", np.arange(count), RANDOM.random(count))
-    found = []
+    figures_ = []
     for index in range(count):
         figure = figures.curves([curve], "step", "loss", at=index)
         figure.add_trace(
@@ -141,24 +142,25 @@ def states(count: int = 5) -> list[dict]:
                 RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0
             ).data[0]
         )
-        found.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
-    return found
+        figures_.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
+    return figures_
 
 
 def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
-    every = states()
-    made = clock_frames(every)
+    states_ = states()
+    frames = clock_frames(states_)
     curve, moving, heat = range(3)
     assert all(
-        frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made
+        frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"}
+        for frame in frames
     )
-    assert all(set(frame["data"][1]) == {"type", "z"} for frame in made)
-    for frame, wanted in zip(made, every, strict=True):
-        state = {**every[2], "data": [dict(trace) for trace in every[2]["data"]]}
+    assert all(set(frame["data"][1]) == {"type", "z"} for frame in frames)
+    for frame, expected in zip(frames, states_, strict=True):
+        state = {**states_[2], "data": [dict(trace) for trace in states_[2]["data"]]}
         for place, change in zip(frame["traces"], frame["data"], strict=True):
             state["data"][place] |= change
-        assert {**state, "layout": state["layout"] | frame["layout"]} == wanted
-    assert curve not in made[0]["traces"]
+        assert {**state, "layout": state["layout"] | frame["layout"]} == expected
+    assert curve not in frames[0]["traces"]
 
 
 def test_a_figure_whose_traces_change_cannot_be_moved():
@@ -264,11 +266,11 @@ def test_the_mean_over_seeds_leaves_out_what_has_no_value():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")],
 )
-def test_a_number_is_written_with_a_true_minus(value, shown):
-    assert figures.number_text(value) == shown
+def test_a_number_is_written_with_a_true_minus(value, text):
+    assert figures.number_text(value) == text
 
 
 def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():

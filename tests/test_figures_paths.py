@@ -139,9 +139,9 @@ def test_a_track_that_is_over_is_full(at):
 
 
 def test_the_pointer_names_method_layers_and_loss():
-    given = Track("trained", [0, 1], [0, 1], "trained", [5.0, 0.25])
-    shown = named(drawn(given, at=1), "trained")[0].text
-    assert list(shown) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25"]
+    trained = Track("trained", [0, 1], [0, 1], "trained", [5.0, 0.25])
+    texts = named(drawn(trained, at=1), "trained")[0].text
+    assert list(texts) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25"]
 
 
 def test_start_is_drawn_once_and_yellow_has_an_edge():
@@ -237,6 +237,6 @@ def test_maps_refuse_nothing_and_numbers_without_room(matrices):
 )
 def test_the_dark_figure_keeps_no_light_colour(figure):
     dark = figures.themed(figure, dark=True)
-    found = set(re.findall(r"#[0-9a-fA-F]{6}", dark.plotly().to_json()))
-    assert not found & set(TO_DARK) and not found & {INK, PAPER, GRID, LINE}
+    colours = set(re.findall(r"#[0-9a-fA-F]{6}", dark.plotly().to_json()))
+    assert not colours & set(TO_DARK) and not colours & {INK, PAPER, GRID, LINE}
     assert figures.themed(dark, dark=False).to_dict() == figure.to_dict()

@@ -81,7 +81,8 @@ def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():
 def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
     header = store.default().preset(*paper.opening.run)
     assert header is not None
-    run, experiment = store.default().load(header), registry.experiment(header.experiment)
+    run = store.default().load(header)
+    experiment = registry.experiment(header.experiment)
     assert run is not None
     drawings = {drawing.name: drawing for drawing in experiment.drawings}
     count = range(len(run.snapshot_steps))
@@ -115,10 +116,10 @@ def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
                 target.write_bytes(content[:-8] + bytes(8))
         page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
         assert not page.exception
-        said = [caption.value for caption in page.caption]
-        assert any(text.startswith("The film appears once") for text in said), said
+        captions = [caption.value for caption in page.caption]
+        assert any(text.startswith("The film appears once") for text in captions), captions
         assert (
-            sum(text.startswith("The picture appears once") for text in said)
+            sum(text.startswith("The picture appears once") for text in captions)
             == len(registry.papers()) - 1
         )
         assert [header.value for header in page.header][

@@ -60,14 +60,14 @@ def test_a_pipe_that_is_closed_ends_the_command_in_silence():
 @pytest.mark.parametrize("text", ["'x'", "'x' * 10**6"], ids=["little", "much"])
 def test_a_full_device_is_said_in_a_line(text):
     with open("/dev/full", "w") as full:
-        code, _, said = ended(guarded(f"print({text})", "return 0"), stdout=full)
-    assert (code, said) == (1, "the output could not be written: No space left on device\n")
+        code, _, error = ended(guarded(f"print({text})", "return 0"), stdout=full)
+    assert (code, error) == (1, "the output could not be written: No space left on device\n")
 
 
 def test_a_problem_of_a_file_is_said_in_a_line():
-    code, shown, said = ended(guarded("open('/none/x')"))
+    code, output, error = ended(guarded("open('/none/x')"))
     expected = "the command could not go on: /none/x: No such file or directory\n"
-    assert (code, shown, said) == (1, "", expected)
+    assert (code, output, error) == (1, "", expected)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_problem_of_a_file_is_said_in_a_line():
 )
 def test_a_problem_of_something_else_is_not_called_the_output_s(problem):
     """As of a database or a connection, which names no file."""
-    code, shown, said = ended(guarded("print('data')", f"raise {problem}"))
-    assert (code, shown, said) == (1, "data\n", "the command could not go on: it is full\n")
+    code, output, error = ended(guarded("print('data')", f"raise {problem}"))
+    assert (code, output, error) == (1, "data\n", "the command could not go on: it is full\n")
 
 
 def test_a_guarded_stream_is_what_it_was_otherwise():
@@ -92,8 +92,8 @@ def test_a_guarded_stream_is_what_it_was_otherwise():
         "sys.stdout.buffer.write(b'c')",
         "return 0",
     ]
-    code, shown, said = ended(guarded(*lines))
-    assert (code, shown.lower(), said) == (0, "abutf-8 false 1\nc", "")
+    code, output, error = ended(guarded(*lines))
+    assert (code, output.lower(), error) == (0, "abutf-8 false 1\nc", "")
 
 
 def test_streams_that_are_closed_end_nothing(tmp_path):

@@ -28,11 +28,11 @@ TIMING = ("seconds", "date")
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-        for known in queue.states():  # leave no worker behind
-            if known.status == "running" and known.pid != os.getpid():
-                os.kill(known.pid, signal.SIGKILL)
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
+        for state in queue.states():  # leave no worker behind
+            if state.status == "running" and state.pid != os.getpid():
+                os.kill(state.pid, signal.SIGKILL)
 
 
 def config(**values):
@@ -81,10 +81,10 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 
 def test_asking_again_makes_no_second_job(runs):
     key = queue.submit(Request(TOY, config()))
-    asked = Job(key).request()
+    request = Job(key).request()
     assert (
         queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
-        and Job(key).request() == asked
+        and Job(key).request() == request
     )
     worker.work(once=True, slots=1)
     queue.submit(Request(TOY, config()))
@@ -100,9 +100,9 @@ def test_two_processes_that_ask_for_one_config_share_one_job():
         "from icl_core.jobs import queue; from icl_core.runs.request import Request; "
         f"queue.submit(Request('{TOY}', {settings}))"
     )
-    asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
-    assert [process.wait(120) for process in asking] == [0, 0]
-    assert [known.status for known in queue.states()] == ["queued"]
+    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [state.status for state in queue.states()] == ["queued"]
 
 
 def test_settings_out_of_range_are_not_queued():
@@ -120,10 +120,10 @@ def test_settings_out_of_range_are_not_queued():
 
 def test_the_oldest_request_goes_first():
     keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in (3, 1, 2)]
-    assert [known.key for known in queue.states()] == keys
-    assert [known.position for known in queue.states()] == [1, 2, 3]
+    assert [state.key for state in queue.states()] == keys
+    assert [state.position for state in queue.states()] == [1, 2, 3]
     worker.work(once=True, slots=1)
-    assert [known.status for known in queue.states()] == ["done", "queued", "queued"]
+    assert [state.status for state in queue.states()] == ["done", "queued", "queued"]
     assert queue.state(keys[2]).position == 2
 
 
@@ -197,13 +197,14 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
         lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors,
         "the first curves",
     )
-    run, known = queue.partial_curves(key), queue.state(key)
+    run = queue.partial_curves(key)
+    state = queue.state(key)
     assert (
         not run.finished
         and run.config == config(steps=1_000_000)
         and run["curve/loss"].shape[0] == 1
     )
-    assert known.status == "running" and known.total == 1_000_000 and known.pid == process.pid
+    assert state.status == "running" and state.total == 1_000_000 and state.pid == process.pid
     experiment = registry.experiment(TOY)
     panels = [
         drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live
@@ -217,43 +218,44 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
 
 
 def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch):
-    wanted = config(steps=12_000, d=7, seeds=2)  # a second or more
-    key = queue.submit(Request(TOY, wanted))
-    kept = Job(key).checkpoint
+    settings = config(steps=12_000, d=7, seeds=2)  # a second or more
+    key = queue.submit(Request(TOY, settings))
+    checkpoint = Job(key).checkpoint
     killed = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
     # the first is of step 0 where the worker was slow to begin
-    wait_for(lambda: kept.exists() and read_record(kept)["step"] > 0, "a checkpoint")
+    wait_for(lambda: checkpoint.exists() and read_record(checkpoint)["step"] > 0, "a checkpoint")
     killed.kill()
     killed.wait(90)
     assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
-    first, shown = read_record(kept)["step"], queue.state(key).step
-    assert 0 < first < 12_000
+    first_step = read_record(checkpoint)["step"]
+    step_before = queue.state(key).step
+    assert 0 < first_step < 12_000
     told_to_end = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
-    wait_for(lambda: queue.state(key).step > shown + 20, "the next steps")
+    wait_for(lambda: queue.state(key).step > step_before + 20, "the next steps")
     told_to_end.terminate()
     told_to_end.wait(90)
     assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
-    reached = read_record(kept)["step"]
-    assert first < reached < 12_000
+    last_step = read_record(checkpoint)["step"]
+    assert first_step < last_step < 12_000
 
-    from_checkpoint = []  # where a training begins, and whether it got tensors to go on from
+    starts = []  # where a training begins, and whether it got tensors to go on from
     resume = JobProgress.resume
 
     def noted(self):
         tensors = resume(self)
-        from_checkpoint.append((self.first_step, bool(tensors)))
+        starts.append((self.first_step, bool(tensors)))
         return tensors
 
     monkeypatch.setattr(JobProgress, "resume", noted)
     assert worker.work(once=True, slots=9) == 1
-    assert queue.state(key).status == "done" and from_checkpoint == [(reached, True)]
-    interrupted = content(runs.find(Request(TOY, wanted)).path)
+    assert queue.state(key).status == "done" and starts == [(last_step, True)]
+    interrupted = content(runs.find(Request(TOY, settings)).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
-        queue.submit(Request(TOY, wanted))
+        queue.submit(Request(TOY, settings))
         assert worker.work(once=True, slots=9) == 1
-        assert from_checkpoint == [(reached, True), (0, False)]
-        assert content(other.find(Request(TOY, wanted)).path) == interrupted
+        assert starts == [(last_step, True), (0, False)]
+        assert content(other.find(Request(TOY, settings)).path) == interrupted
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
@@ -268,7 +270,8 @@ def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
 def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, monkeypatch):
     """It is the only one, however often a server starts, and it does not end while the server
     lives."""
-    popen, started = subprocess.Popen, []
+    popen = subprocess.Popen
+    started = []
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
         patch.setattr(spawn.os, "getpid", lambda: server.pid)
@@ -343,13 +346,13 @@ def test_cancel_counts_at_once_and_asking_again_takes_it_back():
 def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypatch):
     key = queue.submit(Request(TOY, config()))
 
-    def given_up(self):
+    def give_up(self):
         queue.cancel(key)
         queue.submit(Request(TOY, config()))
         raise Cancelled
 
     with monkeypatch.context() as patch:
-        patch.setattr(JobProgress, "check", given_up)
+        patch.setattr(JobProgress, "check", give_up)
         worker.work(once=True, slots=1)
     assert queue.state(key).status == "queued"
     assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
@@ -381,7 +384,8 @@ def test_a_look_of_long_ago_does_not_count():
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
-    key, report = queue.submit(Request(TOY, config())), JobProgress.report
+    key = queue.submit(Request(TOY, config()))
+    report = JobProgress.report
     monkeypatch.setattr(
         JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
     )
@@ -390,17 +394,19 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
-    key, said, tell = queue.submit(Request(TOY, config())), [], JobProgress.write_state
+    key = queue.submit(Request(TOY, config()))
+    phases = []
+    write_state = JobProgress.write_state
 
-    def told(self):
-        tell(self)
-        known = queue.state(key)
-        said.append((known.phase, known.phase_step, known.phase_steps))
+    def write_and_note(self):
+        write_state(self)
+        state = queue.state(key)
+        phases.append((state.phase, state.phase_step, state.phase_steps))
 
-    monkeypatch.setattr(JobProgress, "write_state", told)
+    monkeypatch.setattr(JobProgress, "write_state", write_and_note)
     worker.work(once=True, slots=1)
-    assert said[1] == ("", 0, 20)  # its only training needs no name
-    assert [phase for phase, *_ in said[-2:]] == ["evaluating", "computing the metrics"]
+    assert phases[1] == ("", 0, 20)  # its only training needs no name
+    assert [phase for phase, *_ in phases[-2:]] == ["evaluating", "computing the metrics"]
 
 
 def test_diverged_is_told_from_a_fault():
@@ -410,12 +416,13 @@ def test_diverged_is_told_from_a_fault():
 
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
     keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(12)]
-    assert [known.position for known in queue.states()] == list(range(1, 13))
-    read, row = [], table._row
+    assert [state.position for state in queue.states()] == list(range(1, 13))
+    read = []
+    row = table._row
     monkeypatch.setattr(table, "_row", lambda values: read.append(values[0]) or row(values))
-    assert [known.position for known in queue.states()] == list(range(1, 13)) and not read
+    assert [state.position for state in queue.states()] == list(range(1, 13)) and not read
     queue.cancel(keys[3])
-    assert [known.position for known in queue.states() if not known.ended] == list(range(1, 12))
+    assert [state.position for state in queue.states() if not state.ended] == list(range(1, 12))
     assert set(read) == {keys[3]}
     table.delete(keys[0])
-    assert [known.key for known in queue.states()] == keys[1:]
+    assert [state.key for state in queue.states()] == keys[1:]

@@ -24,8 +24,8 @@ from pages.ui.controls import training
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(**values):
@@ -57,41 +57,45 @@ def often(monkeypatch):
 def fill(monkeypatch, often):
     """From the call on, the disk takes no file whose name begins so, no "state" or no "request";
     gives back what the states said since then."""
-    write, full, said = folder.write_whole, [], []
+    write = folder.write_whole
+    refused = []
+    messages = []
 
     def writes(path, content):
-        if any(path.name.startswith(name) for name in full):
+        if any(path.name.startswith(name) for name in refused):
             no_room()
         write(path, content)
 
     def writes_state(key, state, is_end):
-        if "state" in full:
+        if "state" in refused:
             no_room()
         write_state(key, state, is_end)
-        if full:
-            said.append(state.get("message", ""))
+        if refused:
+            messages.append(state.get("message", ""))
 
     def inserts(*row):
-        if "request" in full:
+        if "request" in refused:
             no_room()
         insert(*row)
 
-    write_state, insert = table.write_state, table.insert
+    write_state = table.write_state
+    insert = table.insert
     monkeypatch.setattr(table, "write_state", writes_state)
     monkeypatch.setattr(table, "insert", inserts)
     monkeypatch.setattr(folder, "write_whole", writes)
     monkeypatch.setattr(job_progress, "write_whole", writes)
 
     def fills(*names: str) -> list[str]:
-        full[:] = names
-        return said
+        refused[:] = names
+        return messages
 
     return fills
 
 
 def during_training(monkeypatch, act, step: int = 10) -> None:
     """Have `act` happen once the training has come to `step`."""
-    report, acted = job_progress.JobProgress.report, []
+    report = job_progress.JobProgress.report
+    acted = []
 
     def reports(self, done, *rest):
         if done >= step and not acted:
@@ -102,28 +106,32 @@ def during_training(monkeypatch, act, step: int = 10) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
-    key, kept = queue.submit(Request(TOY, config())), []
-    said = fill("nothing")
+    key = queue.submit(Request(TOY, config()))
+    steps = []
+    messages = fill("nothing")
     during_training(monkeypatch, lambda: fill("checkpoint", "live"))
-    measured = train._measure_run
+    measure = train._measure_run
 
-    def looked(*run):
-        kept.append(read_record(Job(key).checkpoint)["step"])
-        return measured(*run)
+    def note_step(*run):
+        steps.append(read_record(Job(key).checkpoint)["step"])
+        return measure(*run)
 
-    monkeypatch.setattr(train, "_measure_run", looked)
+    monkeypatch.setattr(train, "_measure_run", note_step)
     train_all()
-    assert queue.state(key).status == "done" and kept == [9]  # the last that could be written
-    assert not any(said[:9]) and said[-3].startswith("the disk is full; the training goes on")
+    assert queue.state(key).status == "done" and steps == [9]  # the last that could be written
+    assert not any(messages[:9]) and messages[-3].startswith(
+        "the disk is full; the training goes on"
+    )
 
 
 def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
-    key, reached = queue.submit(Request(TOY, config())), []
-    said = fill("checkpoint")
-    during_training(monkeypatch, lambda: (reached.append(len(said)), fill("nothing")))
+    key = queue.submit(Request(TOY, config()))
+    counts = []
+    messages = fill("checkpoint")
+    during_training(monkeypatch, lambda: (counts.append(len(messages)), fill("nothing")))
     train_all()
     assert queue.state(key).status == "done"
-    assert "the disk is full" in said[reached[0] - 1] and not any(said[reached[0] + 1 : -2])
+    assert "the disk is full" in messages[counts[0] - 1] and not any(messages[counts[0] + 1 : -2])
 
 
 def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs):
@@ -143,7 +151,8 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     key = queue.submit(Request(TOY, config()))
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
-    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), table.write_state
+    spare = (Job(key).live, folder.jobs_folder() / "reserve")
+    write = table.write_state
     assert all(path.exists() for path in spare)
     full = lambda: any(path.exists() for path in spare)  # noqa: E731
     monkeypatch.setattr(table, "write_state", lambda *of: no_room() if full() else write(*of))
@@ -155,7 +164,8 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
     runs, monkeypatch, often
 ):
     key = queue.submit(Request(TOY, config()))
-    started, now = [], [1e9]
+    started = []
+    now = [1e9]
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: now[0])
@@ -164,15 +174,15 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
         pauses = []
         for _ in range(6):
             assert train_all() == 1
-            known = queue.state(key)
-            assert known.status == "interrupted" and known.message.startswith(
+            state = queue.state(key)
+            assert state.status == "interrupted" and state.message.startswith(
                 "the disk is full; the run will be kept"
             )
-            assert "the disk is full" in training.describe(known)
+            assert "the disk is full" in training.describe(state)
             assert read_record(Job(key).checkpoint)["step"] == 20
             assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
-            pauses.append(known.retry_at - now[0])
-            now[0] = known.retry_at
+            pauses.append(state.retry_at - now[0])
+            now[0] = state.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
     assert spawn.ensure_workers(1) == 1
     assert (
@@ -183,15 +193,17 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
 
 
 @pytest.mark.parametrize(
-    ("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")]
+    ("free", "message"),
+    [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")],
 )
-def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
+def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, message):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    assert folder.write_problem(OSError("disk I/O error")) == said
+    assert folder.write_problem(OSError("disk I/O error")) == message
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
-    key, started = queue.submit(Request(TOY, config())), []
+    key = queue.submit(Request(TOY, config()))
+    started = []
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
     assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
@@ -215,7 +227,8 @@ def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
 
 
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
-    request, looks = Request(TOY, config()), []
+    request = Request(TOY, config())
+    looks = []
     key = queue.submit(request)
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
@@ -242,13 +255,14 @@ NESTED = "[" * 100_000
 def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(column, old, new):
     """One bit, and a job would wait for ever for an experiment that is to come, or give another
     run."""
-    key, odd = queue.submit(Request(TOY, config())), queue.submit(Request(TOY, config(seed=1)))
+    key = queue.submit(Request(TOY, config()))
+    damaged = queue.submit(Request(TOY, config(seed=1)))
     value = f"replace({column}, ?2, ?1)" if old is not None else "?1"
-    change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, odd)
-    assert [known.key for known in queue.states()] == [key] and queue.state(odd) is None
+    change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, damaged)
+    assert [state.key for state in queue.states()] == [key] and queue.state(damaged) is None
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert queue.submit(Request(TOY, config(seed=1))) == odd
-    assert train_all() == 1 and queue.state(odd).status == "done"
+    assert queue.submit(Request(TOY, config(seed=1))) == damaged
+    assert train_all() == 1 and queue.state(damaged).status == "done"
 
 
 @pytest.mark.parametrize(
@@ -271,9 +285,9 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     queue.submit(Request(TOY, config()))
     train_all()
-    made = runs.find(Request(TOY, config()))
+    header = runs.find(Request(TOY, config()))
     key = queue.submit(Request(TOY, config(seed=1)))
-    record = {**read_record(made.path), "config": Job(key).request()["config"]}
+    record = {**read_record(header.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
         path.write_bytes(
             pack({}, {name: value for name, value in record.items() if name != "digest"})
@@ -284,7 +298,9 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 
 @pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
-    key, saved, save = queue.submit(Request(TOY, config())), [], runs.save
+    key = queue.submit(Request(TOY, config()))
+    saved = []
+    save = runs.save
     monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
     of = runs if place == "save" else train
     act = getattr(of, place)
@@ -301,7 +317,8 @@ def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
-    key, computed = queue.submit(Request(TOY, config())), []
+    key = queue.submit(Request(TOY, config()))
+    computed = []
     report = job_progress.JobProgress.report
 
     def reports(self, done, *rest):
@@ -317,7 +334,8 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
 
 @pytest.mark.parametrize("born", ["mine", 12345.0])
 def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
-    key, ended = queue.submit(Request(TOY, config())), []
+    key = queue.submit(Request(TOY, config()))
+    ended = []
     monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
     began = psutil.Process().create_time() if born == "mine" else born
     with hold_lock(Job(key).folder / "lock"):
@@ -328,7 +346,8 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
-    key, files = queue.submit(Request(TOY, config())), []
+    key = queue.submit(Request(TOY, config()))
+    files = []
 
     def look() -> tuple[dict[str, bytes], dict]:
         paths = [path for path in Job(key).folder.iterdir() if path.is_file()]
@@ -366,25 +385,26 @@ def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one)
     ]
     for _ in keys:
         train_all()
-    assert [(known.key, known.status) for known in queue.states()] == [
+    assert [(state.key, state.status) for state in queue.states()] == [
         (key, "failed") for key in keys
     ]
 
 
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
-    keys, tried = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)], []
+    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)]
+    deleted = []
     delete = shutil.rmtree
 
     def watched(path, **options):
         if path.name in keys:
             assert not others_may_change()
-            tried.append(path.name)
+            deleted.append(path.name)
         delete(path, **options)
 
     monkeypatch.setattr(shutil, "rmtree", watched)
     for _ in keys:
         train_all()
-    assert tried == keys[:1] and [known.key for known in queue.states()] == keys[1:]
+    assert deleted == keys[:1] and [state.key for state in queue.states()] == keys[1:]
 
 
 def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypatch):
@@ -429,7 +449,8 @@ def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypat
 
 
 def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
-    now, looks = [100.0], []
+    now = [100.0]
+    looks = []
     monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(
         train, "source_mtimes", lambda: looks.append(now[0]) or {"file": now[0] > 101.5}
@@ -449,12 +470,13 @@ def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
     before = train.source_mtimes()
     (tmp_path / "settings.py").write_text("")
     assert train.source_mtimes() != before and before == {
-        k: v for k, v in train.source_mtimes().items() if k.parent != tmp_path
+        path: time for path, time in train.source_mtimes().items() if path.parent != tmp_path
     }
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
-    key, looks = queue.submit(Request(TOY, config())), []
+    key = queue.submit(Request(TOY, config()))
+    looks = []
 
     def ends_at_the_third_look(count=None):
         looks.append(count)

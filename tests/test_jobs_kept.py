@@ -28,13 +28,13 @@ from pages.ui.look import menu
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
+    with house(tmp_path, monkeypatch) as own_store:
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         monkeypatch.setattr(
             menu, "frame", lambda *of, **more: st.container()
         )  # its links need the files of pages
-        yield made
+        yield own_store
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def noted() -> int:
     return database.rows("SELECT count(DISTINCT item) FROM owners")[0][0]
 
 
-def known() -> list[str]:
-    return [each.key for each in queue.states()]
+def job_keys() -> list[str]:
+    return [state.key for state in queue.states()]
 
 
 def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends_anything(keep_one):
@@ -66,7 +66,7 @@ def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends
         queue.watch(key := key_of(TOY, config(seed=seed)), "page")
         queue.submit(Request(TOY, config(seed=seed)), visitor="a")
         queue.unwatch(key, "page", "a")
-    assert len(known()) == 2 and known()[-1] == key
+    assert len(job_keys()) == 2 and job_keys()[-1] == key
 
 
 def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_one):
@@ -77,37 +77,39 @@ def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_
     left = ended(queue.submit(Request(TOY, config(seed=8))), 500.0, left=True)
     single = ended(queue.submit(Request(TOY, config(seed=9))), 400.0)
     worker.forget_old()
-    assert known() == [single] and not any(Job(key).folder.exists() for key in (*many, left))
+    assert job_keys() == [single] and not any(Job(key).folder.exists() for key in (*many, left))
 
 
 def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one):
-    done = [ended(queue.submit(Request(TOY, config(seed=seed))), 100.0 + seed) for seed in range(2)]
+    trained = [
+        ended(queue.submit(Request(TOY, config(seed=seed))), 100.0 + seed) for seed in range(2)
+    ]
     again, other = (
         ended(queue.submit(Request(TOY, config(seed=seed))), 50.0 + seed, "cancelled")
         for seed in (2, 3)
     )
     queue.submit(Request(TOY, config(seed=2)))
-    assert {each.key: each.status for each in queue.states()} == {
-        again: "queued", other: "cancelled", **dict.fromkeys(done, "done"),
+    assert {state.key: state.status for state in queue.states()} == {
+        again: "queued", other: "cancelled", **dict.fromkeys(trained, "done"),
     }  # fmt: skip
 
 
 def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
-    looked, fresh = (key_of(TOY, config(seed=seed)) for seed in range(2))
-    asked = queue.submit(Request(TOY, config(seed=2)))
-    for key in (looked, fresh):
+    old, fresh = (key_of(TOY, config(seed=seed)) for seed in range(2))
+    requested = queue.submit(Request(TOY, config(seed=2)))
+    for key in (old, fresh):
         Job(key).folder.mkdir()
-    noted, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
-    noted.mkdir()
-    (noted / "mine").touch()
+    notes, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
+    notes.mkdir()
+    (notes / "mine").touch()
     (helped / "phases").mkdir(parents=True)
     (helped / "ends").mkdir()
-    for path in (Job(looked).folder, Job(asked).folder, noted, helped):
+    for path in (Job(old).folder, Job(requested).folder, notes, helped):
         os.utime(path, (1e9, 1e9))
     worker.forget_old()
     there = [
         path.exists()
-        for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted, helped)
+        for path in (Job(old).folder, Job(fresh).folder, Job(requested).folder, notes, helped)
     ]
     assert there == [False, True, True, True, False]
 
@@ -148,7 +150,7 @@ def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_o
     ended(queue.submit(Request(TOY, config(seed=0))), 4e9)
     now = ended(queue.submit(Request(TOY, config(seed=1))), 1e9)
     worker.forget_old()
-    assert known() == [now]
+    assert job_keys() == [now]
 
 
 def asked_just_before():
@@ -158,14 +160,12 @@ def asked_just_before():
 
 @pytest.mark.parametrize("where", ["check", "save"])
 def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monkeypatch, where):
-    key, save, check = (
-        queue.submit(Request(TOY, config()), visitor="a"),
-        runs.save,
-        train.JobProgress.check,
-    )
+    key = queue.submit(Request(TOY, config()), visitor="a")
+    save = runs.save
+    check = train.JobProgress.check
 
-    def cancelled(*given):
-        done = (save if where == "save" else check)(*given)
+    def cancelled(*arguments):
+        result = (save if where == "save" else check)(*arguments)
         queue.cancel(key, visitor="a")
         monkeypatch.setattr(
             train,
@@ -174,7 +174,7 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
         )
         if where == "check":
             raise train.Cancelled
-        return done
+        return result
 
     with monkeypatch.context() as patch:
         patch.setattr(
@@ -188,7 +188,8 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
 
 def of_a_cluster(key: str) -> None:
     """Keep the run of a job as what a worker elsewhere gave back."""
-    job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
+    job = Job(key)
+    content = pack(TENSORS, {**(Job(key).request() or {}), **INFO})
     # pyright: ignore[reportArgumentType]
     home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)
     home._save({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
@@ -196,22 +197,25 @@ def of_a_cluster(key: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda key: worker.work(once=True, slots=1), of_a_cluster])
 def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypatch, make):
-    key, tell, held_at = queue.submit(Request(TOY, config()), visitor="a"), Job.write_state, []
+    key = queue.submit(Request(TOY, config()), visitor="a")
+    write_state = Job.write_state
+    run_exists = []
 
-    def told(job, **state):
+    def write_and_look(job, **state):
         if state["status"] == "done":
             assert not others_may_change()
-            held_at.append(bool(runs.exact(TOY, key)))
-        tell(job, **state)
+            run_exists.append(bool(runs.exact(TOY, key)))
+        write_state(job, **state)
 
-    monkeypatch.setattr(Job, "write_state", told)
+    monkeypatch.setattr(Job, "write_state", write_and_look)
     make(key)
-    assert held_at == [True]
+    assert run_exists == [True]
     assert queue.state(key).status == "done" and owners.owners_of(key) == {"a"}
 
 
 def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
-    header, delete = runs.save(TOY, config(), TENSORS, INFO), runs._made.delete
+    header = runs.save(TOY, config(), TENSORS, INFO)
+    delete = runs._made.delete
     owners.add(header.key, "a")
     monkeypatch.setattr(
         runs._made,
@@ -223,14 +227,12 @@ def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
 
 
 def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
-    keys, asked = (
-        [queue.submit(Request(TOY, config(seed=seed)), later=True) for seed in range(3)],
-        [],
-    )
+    keys = [queue.submit(Request(TOY, config(seed=seed)), later=True) for seed in range(3)]
+    weighed = []
 
     def fits(key):
         assert not others_may_change()
-        asked.append(key)
+        weighed.append(key)
         return True
 
     monkeypatch.setattr(queue, "fits_memory", fits)
@@ -240,7 +242,7 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
     with first.lock:
         (other,) = worker.batch_with(first, 1)
         other.lock.close()
-    assert asked == [other.job.key] == keys[1:2]
+    assert weighed == [other.job.key] == keys[1:2]
 
 
 @pytest.mark.parametrize(
@@ -262,13 +264,13 @@ def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, take
 
 
 @pytest.mark.parametrize("later", [False, True])
-@pytest.mark.parametrize("known", [False, True])
-def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
+@pytest.mark.parametrize("registered", [False, True])
+def test_what_goes_with_nothing_goes_alone(monkeypatch, later, registered):
     keys = [queue.submit(Request(TOY, config(seed=seed)), later=later) for seed in range(3)]
     first = worker.take_job(keys[0])
     assert first
     with monkeypatch.context() as patch, first.lock:
-        if not known:
+        if not registered:
             patch.setattr(registry, "experiment", {}.__getitem__)
         assert worker._shape(first.job) == (None, 1) and worker.batch_with(first, 1) == []
 
@@ -294,8 +296,8 @@ def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
     queue.submit(Request(TOY, config()))
     # 0: the version of a request whose key is not checked
     change("UPDATE jobs SET version = 0, experiment = '![x](//outside/x.png)'")
-    said = " ".join(each.value for each in opened("runs", "").markdown)
-    assert "**!\\[x\\](" in said and "![x]" not in said
+    text = " ".join(markdown.value for markdown in opened("runs", "").markdown)
+    assert "**!\\[x\\](" in text and "![x]" not in text
 
 
 def test_who_cannot_cancel_may_try_again(monkeypatch):
@@ -353,5 +355,5 @@ def test_a_run_that_can_never_be_kept_fails_and_is_not_tried_again(runs, monkeyp
     key = queue.submit(Request(TOY, config()))
     monkeypatch.setattr(runs._made._cache, "limit", 100)
     worker.work(once=True, slots=1)
-    known = queue.state(key)
-    assert known.status == "failed" and "the limit is 100 bytes (ICL_CACHE_LIMIT)" in known.message
+    state = queue.state(key)
+    assert state.status == "failed" and "the limit is 100 bytes (ICL_CACHE_LIMIT)" in state.message

@@ -57,8 +57,8 @@ print(os.nice(0))
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
 
 
 @pytest.mark.parametrize(
-    ("told", "fits"),
+    ("state", "fits"),
     [
         *(
             ({"status": status}, True)
@@ -102,8 +102,8 @@ def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
     ],
     ids=str,
 )
-def test_a_state_says_how_far_a_job_is(told, fits):
-    assert remote_job._is_state(told) == fits
+def test_a_state_says_how_far_a_job_is(state, fits):
+    assert remote_job._is_state(state) == fits
 
 
 def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
@@ -159,14 +159,15 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
     job = Job(queue.submit(Request(TOY, config())))
-    told = train.postponed_state(job, tries, OSError(errno.ENOSPC, "No space left on device"))
-    assert (told["tries"], told["retry_at"], told["status"]) == (
+    state = train.postponed_state(job, tries, OSError(errno.ENOSPC, "No space left on device"))
+    assert (state["tries"], state["retry_at"], state["status"]) == (
         tries + 1,
         NOW + pause,
         "interrupted",
     )
     assert (
-        told["seconds_left"] is None and "the disk is full; the run will be kept" in told["message"]
+        state["seconds_left"] is None
+        and "the disk is full; the run will be kept" in state["message"]
     )
 
 
@@ -181,8 +182,8 @@ def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(no
 )
 def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free, full):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    said = folder.write_problem(OSError(number, "what it says"))
-    assert said == (
+    message = folder.write_problem(OSError(number, "what it says"))
+    assert message == (
         "the disk is full" if full else f"nothing can be written: [Errno {number}] what it says"
     )
 
@@ -201,7 +202,7 @@ def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknow
         Job(key).write_state(status=status)
         assert queue.cancel(key) and queue.state(key).status == status
     assert queue.cancel("0" * 20) and queue.state("0" * 20) is None
-    assert [known.key for known in queue.states()] == [key]
+    assert [state.key for state in queue.states()] == [key]
 
 
 def test_a_lock_is_held_by_one_and_told_to_all():
@@ -265,30 +266,32 @@ def test_a_visitors_runs_are_counted_until_they_have_ended():
 def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     """By hand: each known run counts by the inverse square of its distance, one trained here four
     times as much as a preset's."""
-    experiment, asked = registry.experiment(TOY), config(d=10)
+    experiment = registry.experiment(TOY)
+    settings = config(d=10)
     preset = experiment.presets[0]
-    known = [(preset.config, 3.0), (config(d=30), 50.0)]
+    runs_ = [(preset.config, 3.0), (config(d=30), 50.0)]
     estimate.write_preset_seconds(PresetSeconds(Pace(1.0, 1.0), {TOY: {preset.name: 3.0}}))
     runs.save(TOY, config(d=30), {}, {"seconds": 50.0, "device": device.describe()})
-    apart = [
-        settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made))
-        for made, _ in known
+    distances = [
+        settings_io.distance(experiment.config, stored_settings(settings), stored_settings(trained))
+        for trained, _ in runs_
     ]
     weights = [
-        each / (far + NEAR) ** 2 for each, far in zip((1.0, TRAINED_HERE), apart, strict=True)
+        weight / (distance + NEAR) ** 2
+        for weight, distance in zip((1.0, TRAINED_HERE), distances, strict=True)
     ]
-    logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
+    logs = [math.log(seconds / experiment.cost(trained)) for trained, seconds in runs_]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
-    assert estimate.estimate_seconds(Request(TOY, asked)) == pytest.approx(
-        FIGURES + pace * experiment.cost(asked), rel=1e-9
+    assert estimate.estimate_seconds(Request(TOY, settings)) == pytest.approx(
+        FIGURES + pace * experiment.cost(settings), rel=1e-9
     )
 
 
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
-    kept = {"device": device.describe()}
-    runs.save(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
+    info = {"device": device.describe()}
+    runs.save(TOY, config(seed=1), {}, {**info, "seconds": 1.0, "together": 4})
     assert estimate.estimate_seconds(Request(TOY, config())) == pytest.approx(1.0 + FIGURES)
-    runs.save(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
+    runs.save(TOY, config(seed=2), {}, {**info, "seconds": 9.0})
     assert estimate.estimate_seconds(Request(TOY, config())) == pytest.approx(9.0 + FIGURES)
     (both,) = estimate.estimates(TOY, [config()])
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
@@ -326,11 +329,10 @@ def test_a_pace_is_forgotten_after_a_day(monkeypatch):
 
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
-    made, identity = (
-        Job(queue.submit(Request(TOY, config()))),
-        {"experiment": TOY, "version": 1, "config": {}},
-    )
-    mine, other = SharedTrainings(made, identity), SharedTrainings(made, identity)
+    shared_job = Job(queue.submit(Request(TOY, config())))
+    identity = {"experiment": TOY, "version": 1, "config": {}}
+    mine = SharedTrainings(shared_job, identity)
+    other = SharedTrainings(shared_job, identity)
     assert mine.not_begun(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
     mine.write_step("a", 7)
     assert other.not_begun(["a", "b"]) == ["b"] and (
@@ -348,19 +350,21 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
     for _ in range(2):  # its seconds count once
         assert other.load_result("a")["x"].sum() == 3 and other.seconds == 2.5
     assert other.steps_elsewhere() == 0
-    assert SharedTrainings(made, {**identity, "version": 2}).load_result("a") is None
+    assert SharedTrainings(shared_job, {**identity, "version": 2}).load_result("a") is None
 
 
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
-    made = Job(queue.submit(Request(TOY, config())))
+    own_job = Job(queue.submit(Request(TOY, config())))
     clock = iter(range(100, 1000, 10))
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
-    told = job_progress.JobProgress(
-        made, phase_helper.identity_of(made.request()), 1, lambda: False, lambda: True
+    progress = job_progress.JobProgress(
+        own_job, phase_helper.identity_of(own_job.request()), 1, lambda: False, lambda: True
     )  # at 100
-    told._step, told.total, told.loss = 30, 120, 0.5
-    told.enter("walking", 20, 5)  # at 110
-    state = made.state()
+    progress._step = 30
+    progress.total = 120
+    progress.loss = 0.5
+    progress.enter("walking", 20, 5)  # at 110
+    state = own_job.state()
     assert (state["step"], state["total"], state["loss"], state["status"]) == (
         30,
         120,
@@ -369,48 +373,48 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     )
     assert state["seconds_left"] == pytest.approx(10 * 90 / 30)
     assert (state["phase"], state["phase_step"], state["phase_steps"]) == ("walking", 5, 5)
-    told._step = 10
-    told.write_state()
-    assert made.state()["phase_step"] == 0 and made.state()["pid"] == os.getpid()
-    told._step = 500
-    told.write_state()
-    assert (made.state()["step"], made.state()["seconds_left"]) == (120, 0)
-    told._step = 0
-    told.write_state()
-    assert made.state()["seconds_left"] is None
+    progress._step = 10
+    progress.write_state()
+    assert own_job.state()["phase_step"] == 0 and own_job.state()["pid"] == os.getpid()
+    progress._step = 500
+    progress.write_state()
+    assert (own_job.state()["step"], own_job.state()["seconds_left"]) == (120, 0)
+    progress._step = 0
+    progress.write_state()
+    assert own_job.state()["seconds_left"] is None
 
 
 def test_what_a_training_took_is_told_with_what_it_made():
-    made = Job(queue.submit(Request(TOY, config())))
-    identity = phase_helper.identity_of(made.request())
-    told, other = (
-        job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True),
-        SharedTrainings(made, identity),
-    )
+    own_job = Job(queue.submit(Request(TOY, config())))
+    identity = phase_helper.identity_of(own_job.request())
+    progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
+    other = SharedTrainings(own_job, identity)
     clock = iter((100.0, 103.5))
-    told._clock = lambda: next(clock)
-    assert told.take(["a"]).made is None
-    told.give("a", {"x": np.ones(1)})
+    progress._clock = lambda: next(clock)
+    assert progress.take(["a"]).made is None
+    progress.give("a", {"x": np.ones(1)})
     assert other.load_result("a") and other.seconds == 3.5
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
-    asked = [each.steps for each in registry.experiment(TOY).longer(config(steps=30))]
-    assert asked == [60, 150, 300] and [
-        each.steps for each in registry.experiment(TOY).longer(config(steps=200_000))
+    longer = [settings.steps for settings in registry.experiment(TOY).longer(config(steps=30))]
+    assert longer == [60, 150, 300] and [
+        settings.steps for settings in registry.experiment(TOY).longer(config(steps=200_000))
     ] == [
         400_000,
         1_000_000,
     ]
-    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=100))] == [
+    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=100))] == [
         50,
         20,
         10,
     ]
-    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=30))] == [
+    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=30))] == [
         15
     ]  # 6 and 3 are below the range
-    assert [each.steps for each in registry.experiment(TOY).shorter(config(steps=155))] == [31]
+    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=155))] == [
+        31
+    ]
 
 
 def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
@@ -501,13 +505,13 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
         {"version": 2},
         {"experiment": "no.such", "version": 1},
     ]
-    assert [queue.is_ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [
+    assert [queue.is_ready(queue.replace(state, **change)) for change in (*ready, *waits)] == [
         True
     ] * 3 + [False] * 4
 
 
 @pytest.mark.parametrize(
-    ("told", "spare"),
+    ("state", "spare"),
     [
         ({"seconds_left": 5.1}, 2),
         ({"seconds_left": 5.0}, 0),
@@ -516,19 +520,19 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     ],
     ids=str,
 )
-def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
+def test_a_run_that_ends_soon_needs_no_other_worker(state, spare):
     assert (
         spawn._spare_trainings(
-            queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})
+            queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **state})
         )
         == spare
     )
 
 
 def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
-    written = []
+    lines = []
     monkeypatch.setattr(
-        terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr))
+        terminal.tqdm, "write", lambda message, file: lines.append((message, file is sys.stderr))
     )
     monkeypatch.setattr(
         folder,
@@ -541,21 +545,23 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
         queue.JobState("c", TOY, {}, "done", message="its metrics failed"),
         queue.JobState("d", TOY, {}, "queued"),
     ]
-    said = set()
-    terminal.print_obstacle(states, said)
-    terminal.print_obstacle(states, said)
-    assert written == [("a is full", True), ("one was refused", True), ("z is full", True)]
+    printed = set()
+    terminal.print_obstacle(states, printed)
+    terminal.print_obstacle(states, printed)
+    assert lines == [("a is full", True), ("one was refused", True), ("z is full", True)]
 
 
 @pytest.fixture
 def bar(monkeypatch):
     """What the bar in the terminal showed, look by look; a worker of this process trains in
     between."""
-    shown = []
+    updates = []
 
     class Bar:
         def __init__(self, **options):
-            self.options, self.n, self.total = options, 0, None
+            self.options = options
+            self.n = 0
+            self.total = None
 
         def __enter__(self):
             return self
@@ -564,81 +570,82 @@ def bar(monkeypatch):
             return None
 
         def set_postfix_str(self, text, refresh):
-            shown.append([self.options["desc"], text, refresh])
+            updates.append([self.options["desc"], text, refresh])
 
         def update(self, more):
             self.n += more
-            shown[-1] += [more, self.total]
+            updates[-1] += [more, self.total]
 
         refresh = staticmethod(lambda: None)
         write = staticmethod(lambda *_, **__: None)
 
     monkeypatch.setattr(terminal, "tqdm", Bar)
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
-    return shown
+    return updates
 
 
 def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
-    told = [
+    states = [
         queue.JobState("k", TOY, {}, "queued"),
         queue.JobState("k", TOY, {}, "running", step=30, total=120, loss=0.123456),
         queue.JobState("k", TOY, {}, "interrupted", step=20, total=120, loss=0.5),
         queue.JobState("k", TOY, {}, "done"),
     ]
-    looked, asked = [], []
-    monkeypatch.setattr(queue, "state", lambda key: told.pop(0))
-    monkeypatch.setattr(queue, "watch", lambda *of: looked.append(of))
-    monkeypatch.setattr(spawn, "ensure_workers", lambda *of: asked.append(of))
+    watches = []
+    starts_ = []
+    monkeypatch.setattr(queue, "state", lambda key: states.pop(0))
+    monkeypatch.setattr(queue, "watch", lambda *of: watches.append(of))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda *of: starts_.append(of))
     terminal._watch("k", TOY)
     assert bar == [
         [TOY, "queued", False, 0, None],
         [TOY, "loss 0.1235", False, 30, 120],
         [TOY, "loss 0.5", False, 0, 120],
     ]
-    assert looked == [("k", f"terminal-{os.getpid()}")] * 3 and asked == [()] * 3
+    assert watches == [("k", f"terminal-{os.getpid()}")] * 3 and starts_ == [()] * 3
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("told", "message"),
     [
         ({"status": "cancelled", "message": ""}, "the training was cancelled"),
         ({"status": "cancelled", "left": True}, "the training was cancelled"),
         ({"status": "failed", "message": "it diverged"}, "the training failed: it diverged"),
     ],
 )
-def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, said):
+def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, message):
     monkeypatch.setattr(queue, "state", lambda key: queue.JobState(key, TOY, {}, **told))
-    with pytest.raises(terminal.Failed, match=f"^{said}$"):
+    with pytest.raises(terminal.Failed, match=f"^{message}$"):
         terminal._watch("k", TOY)
 
 
 def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(
     runs, bar, monkeypatch
 ):
-    def trained(*of):
+    def train(*of):
         runs.save(TOY, config(), {"x": np.ones(1)}, {})
         Job(key_of(TOY, config())).write_state(status="done")
 
-    monkeypatch.setattr(spawn, "ensure_workers", trained)
-    made = terminal.train_or_load(Request(TOY, config()))
-    assert made == runs.find(Request(TOY, config())) and bar
+    monkeypatch.setattr(spawn, "ensure_workers", train)
+    header = terminal.train_or_load(Request(TOY, config()))
+    assert header == runs.find(Request(TOY, config())) and bar
     bar.clear()
-    assert terminal.train_or_load(Request(TOY, config())) == made and not bar
+    assert terminal.train_or_load(Request(TOY, config())) == header and not bar
     monkeypatch.setattr(runs, "find", lambda *of: None)
     with pytest.raises(terminal.Failed, match="the run was made but is no longer in the cache"):
         terminal.train_or_load(Request(TOY, config()))
 
 
 def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch):
-    def interrupted(*of):
+    def interrupt(*of):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(spawn, "ensure_workers", interrupted)
+    monkeypatch.setattr(spawn, "ensure_workers", interrupt)
     ends = (("", "cancelled", "^cancelled; "), ("a", "queued", "goes on for others who asked"))
-    for visitor, status, said in ends:
+    for visitor, status, message in ends:
         if visitor:
             key = queue.submit(Request(TOY, config()), visitor=visitor)
-        with pytest.raises(KeyboardInterrupt, match=said):
+        with pytest.raises(KeyboardInterrupt, match=message):
             terminal.train_or_load(Request(TOY, config()))
         key = key_of(TOY, config())
         assert queue.state(key).status == status
@@ -685,7 +692,8 @@ def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_tha
 
 def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
     of = {"experiment": TOY, "config": {"d": 1, "steps": 100}}
-    ten, three = {"d": 1, "steps": 10}, {"d": 1, "steps": 3}
+    ten = {"d": 1, "steps": 10}
+    three = {"d": 1, "steps": 3}
     assert transfer._continues(of, {**of, "config": ten}) and transfer._continues(
         of, {**of, "config": {"d": 1, "steps": 50}}
     )
@@ -714,7 +722,7 @@ def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own session", "somebody's"])
 def test_a_worker_steps_back_as_a_session_if_it_is_its_own(own):
-    said = subprocess.run(
+    output = subprocess.run(
         [sys.executable, "-c", STEPS_BACK],
         cwd=Path(__file__).parents[1],
         start_new_session=own,
@@ -722,7 +730,7 @@ def test_a_worker_steps_back_as_a_session_if_it_is_its_own(own):
         text=True,
         check=True,
     ).stdout
-    before, after, niceness = said.splitlines()
+    before, after, niceness = output.splitlines()
     assert int(niceness) == min(os.nice(0) + dispatcher.NICE, 19)
     if (
         own

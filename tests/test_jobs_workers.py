@@ -102,8 +102,8 @@ def test_after_a_failure_the_next_start_waits_longer_each_time(pids, monkeypatch
 
 def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at_once, monkeypatch):
     key = queue.submit(Request(TOY, config()))
-    kept = queue.submit(Request(TOY, config(seed=1)))
-    Job(kept).checkpoint.write_bytes(b"what was trained")
+    with_checkpoint = queue.submit(Request(TOY, config(seed=1)))
+    Job(with_checkpoint).checkpoint.write_bytes(b"what was trained")
     monkeypatch.setenv("ICL_PRECISION", "highest")
     other = queue.submit(Request(TOY, config(seed=2)))
     pids.append(dead_process())
@@ -115,7 +115,7 @@ def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at
     state = queue.state(key)
     assert state.status == "failed" and "3 ended before they could train" in state.message
     assert state.message.endswith("ImportError: no module \\u001b[1mtorch")
-    assert queue.state(kept).kept and Job(kept).checkpoint.exists()
+    assert queue.state(with_checkpoint).kept and Job(with_checkpoint).checkpoint.exists()
     assert queue.state(other).status == "queued"  # a worker with its variables was not tried
     monkeypatch.delenv("ICL_PRECISION")
     queue.cancel(other)

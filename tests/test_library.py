@@ -68,7 +68,7 @@ def test_every_python_of_a_document_runs(document, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: icl.run("nope"), "no experiment 'nope'; there are birth.induction"),
         (lambda: icl.run("birth.inducton"), "did you mean 'birth.induction'"),
@@ -80,8 +80,8 @@ def test_every_python_of_a_document_runs(document, tmp_path, monkeypatch):
         (lambda: icl.sweep("birth.induction", {"d": [8]}), "from 16 to 512, got 8"),
     ],
 )
-def test_bad_input_says_what_was_expected_and_what_came(call, said):
-    with pytest.raises(icl.BadSetting, match=said):
+def test_bad_input_says_what_was_expected_and_what_came(call, message):
+    with pytest.raises(icl.BadSetting, match=message):
         call()
 
 
@@ -157,13 +157,13 @@ def test_compare_has_the_difference_and_its_error(run):
 
 def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path, monkeypatch):
     page = run.html()
-    held = {}
+    contents_of = {}
     for name in ("settings", "stage"):
         text = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page)
         assert text is not None
-        held[name] = json.loads(text[1])
-    stage = held["stage"]
-    assert held["settings"]["settings"]["d"] == 64
+        contents_of[name] = json.loads(text[1])
+    stage = contents_of["stage"]
+    assert contents_of["settings"]["settings"]["d"] == 64
     assert stage["steps"] == run.steps and len(stage["headlines"]) == len(run.steps)
     moving = [panel for panel in stage["panels"] if panel["frames"]]
     assert moving and all(len(panel["frames"]) == len(run.steps) for panel in moving)

@@ -32,14 +32,16 @@ def opened(page: str, link: str) -> AppTest:
 def titles(app: AppTest) -> list[str]:
     """The titles of the panels on stage."""
     return re.findall(
-        r'data-title="[^"]*">([^<]*)<', " ".join(each.proto.body for each in app.get("html"))
+        r'data-title="[^"]*">([^<]*)<', " ".join(element.proto.body for element in app.get("html"))
     )
 
 
 def clock_data(app: AppTest) -> dict[str, Any]:
     """What the clock is given."""
     component = next(
-        each for each in app.get("bidi_component") if each.proto.component_name == "icl_clock"
+        element
+        for element in app.get("bidi_component")
+        if element.proto.component_name == "icl_clock"
     )
     return json.loads(component.proto.json)
 
@@ -125,7 +127,7 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
     assert not any(
-        "nearest trained run" in each.value for each in app.markdown
+        "nearest trained run" in markdown.value for markdown in app.markdown
     )  # no run of another setting is there
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
@@ -140,9 +142,7 @@ def _with_first_drawing(monkeypatch, id: str, draw) -> None:
     experiment = registry.experiment(id)
     first, *others = experiment.drawings
     changed = replace(experiment, drawings=(replace(first, draw=draw), *others))
-    monkeypatch.setattr(
-        registry, "experiment", lambda asked: changed if asked == id else experiment
-    )
+    monkeypatch.setattr(registry, "experiment", lambda name: changed if name == id else experiment)
     st.cache_resource.clear()
 
 
@@ -195,8 +195,8 @@ def test_a_links_snapshot_is_the_one_shown() -> None:
 def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None:
     header = store.default().preset("birth.induction", "fastest")
     steps = store.default().load(header, typed=False).snapshot_steps
-    for asked in (31, 32, 100):
-        assert at(opened("birth", f"step={asked}")) == sum(step <= asked for step in steps) - 1
+    for step in (31, 32, 100):
+        assert at(opened("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
     assert at(opened("birth", "step=0")) == 0 and at(opened("birth", "step=999")) == at(
         opened("birth", "")
     )
@@ -207,7 +207,7 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
 
 
 @pytest.mark.parametrize(
-    ("page", "cell", "said"),
+    ("page", "cell", "message"),
     [
         (
             "birth",
@@ -222,11 +222,11 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
         ("birth", f"w_k2:1:{MANY[:60]}", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
     ],
 )
-def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
+def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> None:
     app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
     warnings = [re.sub(r"\\(\W)|\u2060", r"\1", warning.value) for warning in app.warning]
     assert [
-        f"cell must be {said}" in warning and f"got '{cell}'" in warning for warning in warnings
+        f"cell must be {message}" in warning and f"got '{cell}'" in warning for warning in warnings
     ] == [True]
     assert not app.exception and not app.error
     assert app.subheader  # a number is explained all the same
@@ -235,7 +235,9 @@ def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
 def test_a_pinned_cell_explains_its_number() -> None:
     app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
     assert app.subheader[0].value.startswith("W_O², output")
-    table = next(each.proto.body for each in app.get("html") if 'class="making"' in each.proto.body)
+    table = next(
+        element.proto.body for element in app.get("html") if 'class="making"' in element.proto.body
+    )
     assert "their product" in table and "softmax" in table
     assert [field.value for field in app.number_input][-2:] == [3, 4]
     assert not app.warning and not app.exception

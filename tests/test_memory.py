@@ -67,25 +67,25 @@ SMALL = {
 def used(id: str, chosen: dict) -> dict[str, int]:
     environment = {**spawn._REUSED, **spawn._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
-    told = subprocess.run(
+    output = subprocess.run(
         command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
     ).stdout
-    return json.loads(told.splitlines()[-1])
+    return json.loads(output.splitlines()[-1])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", CASES)
 def test_an_estimate_holds(id):
-    found = used(id, CASES[id])
-    assert found["used"] / FACTOR <= found["said"], found
-    assert found["said"] <= found["used"] * FACTOR or id in LESS, found
+    bytes_ = used(id, CASES[id])
+    assert bytes_["used"] / FACTOR <= bytes_["said"], bytes_
+    assert bytes_["said"] <= bytes_["used"] * FACTOR or id in LESS, bytes_
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", SMALL)
 def test_a_small_run_takes_little(id):
-    found = used(id, SMALL[id])
-    assert found["used"] <= found["said"] + BESIDE, found
+    bytes_ = used(id, SMALL[id])
+    assert bytes_["used"] <= bytes_["said"] + BESIDE, bytes_
 
 
 def test_every_experiment_is_measured():
@@ -98,9 +98,9 @@ def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
     """All counts at their upper ends at once; on a machine of a gigabyte what is said to need more
     is refused."""
     experiment = registry.experiment(id)
-    said = device.estimated(lambda: largest(experiment))
+    estimate = device.estimated(lambda: largest(experiment))
     monkeypatch.setattr(device, "memory", lambda: 2**30)
-    if said > 2**30:
+    if estimate > 2**30:
         with pytest.raises(BadSetting, match="must fit the memory of"):
             largest(experiment)
     else:
@@ -109,10 +109,8 @@ def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
 
 def test_the_test_set_counts_where_the_batch_is_small():
     """Of GD-SSM's layers and of the counting model it is the larger part."""
-    layer, counting = (
-        registry.experiment("gdssm.layer").config,
-        registry.experiment("birth.counting").config,
-    )
+    layer = registry.experiment("gdssm.layer").config
+    counting = registry.experiment("birth.counting").config
     assert device.estimated(lambda: layer(layers=2, f=20, N=40, batch=16)) > 4 * 20971 * 41 * 20 * 3
     assert device.estimated(lambda: counting(T=256, batch=16)) > 4 * 512 * 256 * 256 * 5
     assert (
