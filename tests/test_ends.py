@@ -49,17 +49,15 @@ def steps_made(monkeypatch):
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert phase_helper.has_end(Request(TOY, config(steps=20))) and not phase_helper.has_end(
-        Request(TOY, config(steps=40))
-    )
+    assert phase_helper.has_end(Request(TOY, config(steps=20)))
+    assert not phase_helper.has_end(Request(TOY, config(steps=40)))
     steps = steps_made(monkeypatch)
     longer = trained(config(steps=40))
     assert steps == list(range(20, 40))
     with house(tmp_path / "another", monkeypatch):
         whole = trained(config(steps=40))
-    assert longer.keys() == whole.keys() and all(
-        longer[name].tobytes() == whole[name].tobytes() for name in whole
-    )
+    assert longer.keys() == whole.keys()
+    assert all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
 def test_the_longest_shorter_run_is_taken_and_other_settings_are_not(runs, monkeypatch):
@@ -85,14 +83,12 @@ def test_old_ends_make_room(runs, monkeypatch):
     (end,) = Job(key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not phase_helper.has_end(Request(TOY, config(steps=20))) and phase_helper.has_end(
-        Request(TOY, config(steps=22))
-    )
+    assert not phase_helper.has_end(Request(TOY, config(steps=20)))
+    assert phase_helper.has_end(Request(TOY, config(steps=22)))
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 1)
     trained(config(steps=24))
-    assert not phase_helper.has_end(Request(TOY, config(steps=24))) and phase_helper.has_end(
-        Request(TOY, config(steps=22))
-    )
+    assert not phase_helper.has_end(Request(TOY, config(steps=24)))
+    assert phase_helper.has_end(Request(TOY, config(steps=22)))
 
 
 def test_only_what_can_be_asked_for_is_longer():

@@ -156,9 +156,8 @@ def test_the_least_pace_is_kept(monkeypatch):
 )
 def test_a_file_of_seconds_that_cannot_be_read_says_nothing(content):
     write_whole(store.default().shipped / "seconds.json", content)
-    assert (
-        estimate.load_preset_seconds() is None and estimate_seconds(Request(TOY, config())) is None
-    )
+    assert estimate.load_preset_seconds() is None
+    assert estimate_seconds(Request(TOY, config())) is None
 
 
 def test_what_is_written_is_read():

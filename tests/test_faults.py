@@ -107,10 +107,8 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
     work()
     state = queue.state(broken)
     assert state.status == "failed" and state.kept and Job(broken).checkpoint.exists()
-    assert (
-        "ran out: 20.00 GiB more were asked for" in state.message
-        and "are free now" in state.message
-    )
+    assert "ran out: 20.00 GiB more were asked for" in state.message
+    assert "are free now" in state.message
     assert "The last checkpoint is kept" in state.message and "advice" not in state.message
     breaks()
     work()
@@ -124,11 +122,9 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
             lambda self: first_steps.append(self.first_step) or resume(self),
         )
         assert ask() == broken and work() == 1
-    assert (
-        queue.state(broken).status == "done"
-        and first_steps == [10]
-        and not Job(broken).checkpoint.exists()
-    )
+    assert queue.state(broken).status == "done"
+    assert first_steps == [10]
+    assert not Job(broken).checkpoint.exists()
 
 
 def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
@@ -140,9 +136,8 @@ def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
     message = faults.memory_message(
         config, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes"
     )
-    assert (
-        "a batch of 112 is estimated to fit" in message and "3.0 GiB more were asked for" in message
-    )
+    assert "a batch of 112 is estimated to fit" in message
+    assert "3.0 GiB more were asked for" in message
     monkeypatch.setattr(device, "release", lambda: 2 * estimate)  # it should have fitted
     assert "a batch of 128 may fit" in faults.memory_message(config, "")
     monkeypatch.setattr(device, "release", lambda: 1)
@@ -161,10 +156,8 @@ def test_a_lost_gpu_ends_the_worker_and_the_next_goes_on(runs, breaks):
     breaks(torch.AcceleratorError, LOST)
     assert worker.work(slots=1) == 0  # and did not wait for more
     state = queue.state(key)
-    assert (
-        state.status == "interrupted"
-        and state.message == "the GPU was lost: CUDA error: unspecified launch failure"
-    )
+    assert state.status == "interrupted"
+    assert state.message == "the GPU was lost: CUDA error: unspecified launch failure"
     assert Job(key).checkpoint.exists()
     breaks()
     assert work() == 1 and queue.state(key).status == "done"
@@ -176,10 +169,8 @@ def test_a_gpu_that_is_lost_three_times_at_one_place_fails_the_job(runs, breaks)
     for _ in range(train.DEATHS + 1):
         work()
     state = queue.state(key)
-    assert (
-        state.status == "failed"
-        and "killed 3 times without getting beyond step 10; the GPU was lost" in state.message
-    )
+    assert state.status == "failed"
+    assert "killed 3 times without getting beyond step 10; the GPU was lost" in state.message
 
 
 def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):

@@ -82,10 +82,8 @@ def test_log_axes_say_so_and_hold_bands_that_reach_zero():
     figure = figures.curves(
         [curve], "layers", "loss", log_x=True, log_y=True, marks=[(3, "here", "trained")], at=2
     )
-    assert (
-        "log scale" in figure.plotly().layout.yaxis.title.text
-        and figure.plotly().layout.xaxis.range == (0, 1)
-    )
+    assert "log scale" in figure.plotly().layout.yaxis.title.text
+    assert figure.plotly().layout.xaxis.range == (0, 1)
     assert (figure.plotly().data[0].y > 0).all()
 
 
@@ -179,9 +177,8 @@ def test_themed_changes_colours_and_keeps_data():
     light = figures.heatmap(RANDOM.normal(size=(65, 65)), ALPHABET, ALPHABET, "score")
     dark = figures.themed(light, dark=True)
     assert np.array_equal(dark.plotly().data[0].z, light.plotly().data[0].z)
-    assert (
-        dark.plotly().layout.font.color == TO_DARK[INK] and light.plotly().layout.font.color == INK
-    )
+    assert dark.plotly().layout.font.color == TO_DARK[INK]
+    assert light.plotly().layout.font.color == INK
     assert dark.plotly().layout.coloraxis.colorscale != light.plotly().layout.coloraxis.colorscale
     assert figures.themed(dark, dark=False).to_dict() == light.to_dict()
     assert figures.themed(light, dark=False) is light

@@ -96,10 +96,8 @@ def test_start_and_target_are_inside_and_the_axes_have_one_scale():
     figure = drawn(descended(1.8), bowl=Bowl(BOWL.curvature, (3.0, 1.0)))
     for point in ((0, 0), (3, 1)):
         assert ((ranges(figure)[:, 0] < point) & (point < ranges(figure)[:, 1])).all()
-    assert (
-        figure.plotly().layout.yaxis.scaleanchor == "x"
-        and figure.plotly().layout.yaxis.scaleratio == 1
-    )
+    assert figure.plotly().layout.yaxis.scaleanchor == "x"
+    assert figure.plotly().layout.yaxis.scaleratio == 1
 
 
 def test_an_explosion_leaves_the_range_as_it_is_and_sends_no_huge_numbers():

@@ -82,10 +82,8 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 def test_asking_again_makes_no_second_job(runs):
     key = queue.submit(Request(TOY, config()))
     request = Job(key).request()
-    assert (
-        queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
-        and Job(key).request() == request
-    )
+    assert queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
+    assert Job(key).request() == request
     worker.work(once=True, slots=1)
     queue.submit(Request(TOY, config()))
     assert queue.state(key).status == "done" and worker.work(once=True, slots=1) == 0
@@ -110,11 +108,9 @@ def test_settings_out_of_range_are_not_queued():
         queue.submit(Request(TOY, {"steps": -1}))
     with pytest.raises(ValueError, match="there is no experiment"):
         queue.submit(Request("toy.none", {}))
-    assert (
-        queue.states() == []
-        and queue.state("nobody") is None
-        and queue.partial_curves("nobody") is None
-    )
+    assert queue.states() == []
+    assert queue.state("nobody") is None
+    assert queue.partial_curves("nobody") is None
     queue.cancel("nobody")
 
 
@@ -168,9 +164,8 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     key = queue.submit(Request(TOY, config()))
     worker.work(once=True, slots=1)
     info = runs.find(Request(TOY, config())).info
-    assert (
-        info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
-    )
+    assert info["metrics"] == []
+    assert info["message"] == "the metrics failed: RuntimeError: out of luck"
     assert queue.state(key).status == "done" and queue.state(key).message == info["message"]
 
 
@@ -199,11 +194,9 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     )
     run = queue.partial_curves(key)
     state = queue.state(key)
-    assert (
-        not run.finished
-        and run.config == config(steps=1_000_000)
-        and run["curve/loss"].shape[0] == 1
-    )
+    assert not run.finished
+    assert run.config == config(steps=1_000_000)
+    assert run["curve/loss"].shape[0] == 1
     assert state.status == "running" and state.total == 1_000_000 and state.pid == process.pid
     experiment = registry.experiment(TOY)
     panels = [

@@ -119,9 +119,8 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch)
     monkeypatch.setattr(train, "_measure_run", note_step)
     train_all()
     assert queue.state(key).status == "done" and steps == [9]  # the last that could be written
-    assert not any(messages[:9]) and messages[-3].startswith(
-        "the disk is full; the training goes on"
-    )
+    assert not any(messages[:9])
+    assert messages[-3].startswith("the disk is full; the training goes on")
 
 
 def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
@@ -140,11 +139,9 @@ def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs
     train_all()
     assert runs.find(Request(TOY, config())).key == key
     fill("nothing")
-    assert (
-        queue.state(key).status == "interrupted"
-        and train_all() == 1
-        and queue.state(key).status == "done"
-    )
+    assert queue.state(key).status == "interrupted"
+    assert train_all() == 1
+    assert queue.state(key).status == "done"
 
 
 def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
@@ -175,9 +172,8 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
         for _ in range(6):
             assert train_all() == 1
             state = queue.state(key)
-            assert state.status == "interrupted" and state.message.startswith(
-                "the disk is full; the run will be kept"
-            )
+            assert state.status == "interrupted"
+            assert state.message.startswith("the disk is full; the run will be kept")
             assert "the disk is full" in training.describe(state)
             assert read_record(Job(key).checkpoint)["step"] == 20
             assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
@@ -185,11 +181,9 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
             now[0] = state.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
     assert spawn.ensure_workers(1) == 1
-    assert (
-        train_all() == 1
-        and queue.state(key).status == "done"
-        and runs.find(Request(TOY, config())).key == key
-    )
+    assert train_all() == 1
+    assert queue.state(key).status == "done"
+    assert runs.find(Request(TOY, config())).key == key
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,8 @@ def config(**values):
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
 @pytest.mark.parametrize("name", remote_job._NUMBERS)
 def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
-    assert remote_job._is_state({"status": "running", name: 0}) and remote_job._is_state(
-        {"status": "running", name: 1.5}
-    )
+    assert remote_job._is_state({"status": "running", name: 0})
+    assert remote_job._is_state({"status": "running", name: 1.5})
     assert not remote_job._is_state({"status": "running", name: value})
 
 
@@ -165,10 +164,8 @@ def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(no
         NOW + pause,
         "interrupted",
     )
-    assert (
-        state["seconds_left"] is None
-        and "the disk is full; the run will be kept" in state["message"]
-    )
+    assert state["seconds_left"] is None
+    assert "the disk is full; the run will be kept" in state["message"]
 
 
 @pytest.mark.parametrize(
@@ -340,11 +337,9 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
         other.steps_elsewhere(),
     ) == (0, 7)
     mine.save_checkpoint("a", {"x": np.ones(2)})
-    assert (
-        other.load_checkpoint("a")["x"].sum() == 2
-        and other.load_result("a") is None
-        and other.load_checkpoint("b") == {}
-    )
+    assert other.load_checkpoint("a")["x"].sum() == 2
+    assert other.load_result("a") is None
+    assert other.load_checkpoint("b") == {}
     mine.save_result("a", {"x": np.ones(3)}, 2.5)
     assert other.load_checkpoint("a") == {} and not other.begin("a")
     for _ in range(2):  # its seconds count once
@@ -463,9 +458,8 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
     assert command == expected
     assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
     assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(folders.LIBRARY), "elsewhere"])
-    assert (
-        options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
-    )
+    assert options["env"]["MALLOC_MMAP_MAX_"] == "0"
+    assert options["env"]["HOME"] == os.environ["HOME"]
 
 
 def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(
@@ -479,11 +473,9 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
         assert spawn.ensure_workers(4) == 2 == len(started)
         assert spawn.ensure_workers(4) == 0  # these have not taken their slots yet
     starts.note_up()
-    assert (
-        spawn.ensure_workers(2) == 2
-        and spawn.trainings(7) == 7
-        and spawn.where() == "on this machine"
-    )
+    assert spawn.ensure_workers(2) == 2
+    assert spawn.trainings(7) == 7
+    assert spawn.where() == "on this machine"
 
 
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
@@ -669,11 +661,9 @@ def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_tha
     monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
     assert folder.scheduler() == "tcp://here"
     folder.write_cluster_status(news)
-    assert (
-        folder.read_cluster_status() == news
-        and spawn.where() == "on the cluster"
-        and spawn.trainings() == 3
-    )
+    assert folder.read_cluster_status() == news
+    assert spawn.where() == "on the cluster"
+    assert spawn.trainings() == 3
     good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
     path = folder.scheduler_lock().with_suffix(".json")
     assert json.loads(path.read_bytes()) == good
@@ -694,9 +684,8 @@ def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
     of = {"experiment": TOY, "config": {"d": 1, "steps": 100}}
     ten = {"d": 1, "steps": 10}
     three = {"d": 1, "steps": 3}
-    assert transfer._continues(of, {**of, "config": ten}) and transfer._continues(
-        of, {**of, "config": {"d": 1, "steps": 50}}
-    )
+    assert transfer._continues(of, {**of, "config": ten})
+    assert transfer._continues(of, {**of, "config": {"d": 1, "steps": 50}})
     for other in (
         {**of, "config": three},
         of,

@@ -72,10 +72,8 @@ def test_the_notes_show_what_there_is(taught):
     lesson, experiment, preset = taught
     view = experiment.view(**preset.view)
     drawings = {drawing.name: drawing for drawing in experiment.drawings}
-    assert (
-        lesson.working
-        and lesson.minutes == lesson.working + sum(note.minutes for note in lesson.notes) <= 90
-    )
+    assert lesson.working
+    assert lesson.minutes == lesson.working + sum(note.minutes for note in lesson.notes) <= 90
     assert len(lesson.able) == 3
     for note in lesson.notes:
         assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
@@ -105,9 +103,8 @@ def test_the_answer_of_the_run_is_right_and_guesses_are_not(name: str, exercise:
     assert "nan" not in answer and answer.endswith(".")
     guesses = ["0", "1", "0.5", "2", "3", "10", "50", "100", "1000", "", "x", "nan", "inf"]
     assert not any(task.accepts(run, guess) for guess in guesses)
-    assert (
-        not task.accepts(run, f"{right * 1.1 + task.within:.6g}") and task.within <= abs(right) / 20
-    )
+    assert not task.accepts(run, f"{right * 1.1 + task.within:.6g}")
+    assert task.within <= abs(right) / 20
 
 
 @pytest.mark.parametrize(
@@ -134,11 +131,9 @@ def test_an_answer_on_the_edge_counts():
     exercise = Exercise(
         "x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look."
     )
-    assert (
-        exercise.accepts(None, "11")
-        and exercise.accepts(None, "9")
-        and not exercise.accepts(None, "11.01")
-    )
+    assert exercise.accepts(None, "11")
+    assert exercise.accepts(None, "9")
+    assert not exercise.accepts(None, "11.01")
     assert exercise.answer(None) == "10. So."
 
 
@@ -244,7 +239,6 @@ def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
 @pytest.mark.parametrize(("page", "name"), [("birth", "nothing"), ("memformers", "induction-head")])
 def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, name: str):
     warnings = warned(opened(page, {"lesson": name}))
-    assert len(warnings) == 1 and warnings[0].startswith(
-        f"There is no lesson '{name}' on this page"
-    )
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"There is no lesson '{name}' on this page")
     assert all(other in warnings[0] for other in LESSONS)

@@ -118,9 +118,8 @@ def test_trains_what_is_not_stored_and_sweeps(tmp_path, monkeypatch):
     monkeypatch.setattr("icl_core.sweeps.terminal.PAUSE", 0.0)
     with house_that_trains(tmp_path, monkeypatch):
         walk = icl.run(TOY, steps=20)
-        assert (
-            walk.config.steps == 20 and store.default().find(Request(TOY, walk.config)) is not None
-        )
+        assert walk.config.steps == 20
+        assert store.default().find(Request(TOY, walk.config)) is not None
         table = icl.sweep(TOY, {"steps": [20, 30]}, jobs=1)
         assert list(table["steps"]) == [20, 30] and set(table["status"]) == {"done"}
         for claim, row in walk.metrics.iterrows():

@@ -167,9 +167,8 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
 
     _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
     app = opened("gdssm", "experiment=corrections")
-    assert [warning.value for warning in app.warning] == [
-        "nothing to see at this step"
-    ] and not app.error
+    assert [warning.value for warning in app.warning] == ["nothing to see at this step"]
+    assert not app.error
 
 
 @pytest.mark.parametrize(
@@ -197,9 +196,8 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
     steps = store.default().load(header, typed=False).snapshot_steps
     for step in (31, 32, 100):
         assert at(opened("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
-    assert at(opened("birth", "step=0")) == 0 and at(opened("birth", "step=999")) == at(
-        opened("birth", "")
-    )
+    assert at(opened("birth", "step=0")) == 0
+    assert at(opened("birth", "step=999")) == at(opened("birth", ""))
     app = opened("birth", "step=-1")
     assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [
         True

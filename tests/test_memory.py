@@ -123,7 +123,6 @@ def test_more_prompts_need_more_memory_in_proportion():
     """So that the batch that is said to fit does."""
     config = registry.experiment("memformers.convergence").config(d=20, n=100, batch=4000, seeds=5)
     steps = [memory(config, prompts) for prompts in (0, 1000, 2000, 20_000)]
-    assert steps[2] - steps[1] == steps[1] - steps[0] and steps[3] - steps[0] == 20 * (
-        steps[1] - steps[0]
-    )
+    assert steps[2] - steps[1] == steps[1] - steps[0]
+    assert steps[3] - steps[0] == 20 * (steps[1] - steps[0])
     assert steps[3] - steps[0] >= 4 * 8 * 20_000 * 5 * 20**2  # the pool holds eight batches

@@ -151,13 +151,10 @@ def of_file(content, K=3):
 def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here):
     config = of_file(save(random_matrices()))
     assert (config.N, config.T, config.d, config.layers, config.feed_forward) == (N, T, d, 2, True)
-    assert (
-        config.positions == "all"
-        and of_file(save(random_matrices(W_F=None))).positions == "in_context"
-    )
-    assert config.updates == 0 and to_stored(
-        replace(config, seeds=3, steps=600, freeze_W_K1=True)
-    ) == to_stored(config)
+    assert config.positions == "all"
+    assert of_file(save(random_matrices(W_F=None))).positions == "in_context"
+    assert config.updates == 0
+    assert to_stored(replace(config, seeds=3, steps=600, freeze_W_K1=True)) == to_stored(config)
     for change, message in (
         ({"d": 128}, "d must be 16, as your matrices have it, got 128"),
         ({"feed_forward": False}, "feed_forward must be True, as your matrices have it, got False"),
@@ -204,14 +201,12 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
         saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
         config = of_file(saved.path.read_bytes(), K=2)
         computed = measured(config)
-        assert computed.snapshot_steps == [0] and not [
-            name for name in computed.tensors if name.startswith("batch/")
-        ]
+        assert computed.snapshot_steps == [0]
+        assert not [name for name in computed.tensors if name.startswith("batch/")]
         expected = measures(trained)
         measured_ = measures(computed)
-        assert expected.keys() == measured_.keys() and expected == pytest.approx(
-            measured_, abs=1e-6
-        )
+        assert expected.keys() == measured_.keys()
+        assert expected == pytest.approx(measured_, abs=1e-6)
         for name in ("W_O2", "W_K2", *(["W_K1"] if layers == 2 else [])):
             assert np.array_equal(computed[f"final/{name}"], trained[f"final/{name}"])
         assert measured(
@@ -250,11 +245,9 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
     )
     metrics = experiment.metrics(run)
     assert len(metrics) >= 3 and {metric.verdict(config) for metric in metrics} == {ELSEWHERE}
-    assert (
-        not experiment.milestones(run)
-        and not experiment.goes_on(config)
-        and experiment.cost(config) > 0
-    )
+    assert not experiment.milestones(run)
+    assert not experiment.goes_on(config)
+    assert experiment.cost(config) > 0
     assert not any(claim.is_at(config) for claim in experiment.claims if claim.at)
 
 

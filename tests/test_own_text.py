@@ -102,11 +102,9 @@ def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
     counts = count(GERMAN)
     digest = documents.keep("text", counts)
     (file,) = here.iterdir()
-    assert (
-        file.name == f"{digest}.json"
-        and "Boxk" not in file.read_text()
-        and file.stat().st_mode & 0o077 == 0
-    )
+    assert file.name == f"{digest}.json"
+    assert "Boxk" not in file.read_text()
+    assert file.stat().st_mode & 0o077 == 0
     loaded = load(digest)
     assert loaded.characters == counts.characters and np.array_equal(loaded.bigram, counts.bigram)
     assert documents.keep("text", count(GERMAN.replace("\n", "\r\n"))) == digest
@@ -148,11 +146,9 @@ def test_the_text_becomes_the_task(here, id):
     own = config(text=digest, **fit)
     if hasattr(own, "triggers"):
         task = task_of(own)
-        assert (
-            task.characters == load(digest).characters
-            and "ö" in task.characters
-            and "X" not in task.characters
-        )
+        assert task.characters == load(digest).characters
+        assert "ö" in task.characters
+        assert "X" not in task.characters
     assert own.N == own.alphabet == len(load(digest).characters)
     for change, message in (
         ({"N": own.N + 1}, "as many different characters as your text has"),
