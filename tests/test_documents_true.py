@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from house import ROOT
 
 from icl_core.command.cli import main
 from icl_core.evidence import measurements
 from icl_core.runs import store
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = (".github", "icl_core", "pages", "tests")
 DOCUMENTS = [
     ROOT / "README.md",
@@ -42,14 +42,8 @@ def spans(document: Path) -> list[str]:
 
 def places(document: Path) -> list[Path]:
     """Return the folders to which a path in the document may be relative."""
-    return [
-        ROOT,
-        document.parent,
-        ROOT / "icl_core",
-        ROOT / "icl_core" / "papers",
-        ROOT / "pages" / "ui",
-        ROOT / "tests",
-    ]
+    folders = ("icl_core", "icl_core/papers", "pages/ui", "tests")
+    return [ROOT, document.parent, *(ROOT / folder for folder in folders)]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative_name)
@@ -69,15 +63,15 @@ def test_every_path_is_there(document):
 
 def commands() -> list[list[str]]:
     """Return the words of every `python -m icl_core …` in the documents, once each."""
-    commands = set()
+    arguments = set()
     for document in DOCUMENTS:
         text = document.read_text()
         lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
         for line in [*lines, *spans(document)]:
-            _, called, rest = line.partition("python -m icl_core ")
-            if called:
-                commands.add(tuple(shlex.split(rest, comments=True)))
-    return [list(words) for words in sorted(commands)]
+            _, command, rest = line.partition("python -m icl_core ")
+            if command:
+                arguments.add(tuple(shlex.split(rest, comments=True)))
+    return [list(words) for words in sorted(arguments)]
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)

@@ -3,14 +3,15 @@ others go on."""
 
 import errno
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from house import TOY, house
+from house import house
 from streamlit.testing.v1 import AppTest
+from test_jobs import ask
 
-from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.evidence import measurements
 from icl_core.jobs import faults, job_progress, phase_helper, queue, train, worker
@@ -18,7 +19,6 @@ from icl_core.jobs.faults import GPU, MEMORY, fault_kind
 from icl_core.jobs.folder import Job
 from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
-from icl_core.runs.request import Request
 
 FULL = (
     "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 "
@@ -46,16 +46,11 @@ def breaks(runs, monkeypatch):
     def reports(self, done, *rest):
         report(self, done, *rest)
         if done == 10 and problems:
-            raise problems[0][0](
-                problems[0][1]
-            )  # a new one: it holds the training's frames, and so its lock
+            kind, words = problems[0]
+            raise kind(words)  # a new one: it holds the training's frames, and so its lock
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
     return lambda *problem: problems.append(problem) if problem else problems.clear()
-
-
-def ask(**values) -> str:
-    return queue.submit(Request(TOY, registry.experiment(TOY).config(**{"steps": 20, **values})))
 
 
 def work() -> int:
@@ -115,11 +110,10 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
     assert queue.state(other).status == "done"
     first_steps = []
     with pytest.MonkeyPatch.context() as patch:
-        resume = job_progress.JobProgress.resume
+        progress = job_progress.JobProgress
+        resume = progress.resume
         patch.setattr(
-            job_progress.JobProgress,
-            "resume",
-            lambda self: first_steps.append(self.first_step) or resume(self),
+            progress, "resume", lambda self: first_steps.append(self.first_step) or resume(self)
         )
         assert ask() == broken and work() == 1
     assert queue.state(broken).status == "done"
@@ -215,14 +209,12 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(
     before = torch.get_float32_matmul_precision()
     monkeypatch.setattr(device, "current_device", lambda: torch.device(where))
     precisions = []
-    experiment = type(
-        "E",
-        (),
-        {
-            "claims": (),
-            "metrics": lambda run: precisions.append(torch.get_float32_matmul_precision()) or [],
-        },
-    )
+
+    def metrics(run):
+        precisions.append(torch.get_float32_matmul_precision())
+        return []
+
+    experiment = SimpleNamespace(claims=(), metrics=metrics)
     try:
         torch.set_float32_matmul_precision("medium")
         records = measurements.measure(experiment, Run(None, {}))  # type: ignore[arg-type]

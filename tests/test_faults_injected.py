@@ -3,11 +3,10 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from house import ROOT
 
-ROOT = Path(__file__).parents[1]
 NAMES = sorted(
     path.stem.removeprefix("fault_") for path in (ROOT / "tests" / "faults").glob("fault_*.py")
 )

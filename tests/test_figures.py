@@ -111,11 +111,8 @@ def test_attention_pair_says_where_predictions_are_wrong():
     right = np.array([True, False, True, False])
     knowable = np.array([True, True, False, False])
     predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, knowable)
-    bars = (
-        figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
-        .plotly()
-        .data[-1]
-    )
+    pair = figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
+    bars = pair.plotly().data[-1]
     assert list(bars.marker.opacity) == [1, 1, 0.35, 0.35]
     assert [
         ("✗" in text, "wrong" in hint)
@@ -132,29 +129,24 @@ def test_attention_pair_says_where_predictions_are_wrong():
 def states(count: int = 5) -> list[dict]:
     """A map and curves at so many snapshots."""
     curve = Curve("loss", np.arange(count), RANDOM.random(count))
-    figures_ = []
+    snapshots = []
     for index in range(count):
         figure = figures.curves([curve], "step", "loss", at=index)
-        figure.add_trace(
-            figures.small_map(
-                RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0
-            ).data[0]
-        )
-        figures_.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
-    return figures_
+        matrix = RANDOM.normal(size=(4, 4))
+        heat = figures.small_map(matrix, (None, None), ("", ""), "score", 3.0)
+        figure.add_trace(heat.data[0])
+        snapshots.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
+    return snapshots
 
 
 def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
-    states_ = states()
-    frames = clock_frames(states_)
+    snapshots = states()
+    frames = clock_frames(snapshots)
     curve, moving, heat = range(3)
-    assert all(
-        frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"}
-        for frame in frames
-    )
-    assert all(set(frame["data"][1]) == {"type", "z"} for frame in frames)
-    for frame, expected in zip(frames, states_, strict=True):
-        state = {**states_[2], "data": [dict(trace) for trace in states_[2]["data"]]}
+    for frame, expected in zip(frames, snapshots, strict=True):
+        assert frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"}
+        assert set(frame["data"][1]) == {"type", "z"}
+        state = {**snapshots[2], "data": [dict(trace) for trace in snapshots[2]["data"]]}
         for place, change in zip(frame["traces"], frame["data"], strict=True):
             state["data"][place] |= change
         assert {**state, "layout": state["layout"] | frame["layout"]} == expected

@@ -196,18 +196,12 @@ def test_numbers_are_legible_on_every_cell_in_both_themes(theme):
 
 def test_maps_of_several_sizes_stay_square_and_grow_by_rows():
     matrices = [np.eye(size) for size in (2, 3, 2, 3, 2)]
-    figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3)
-    assert list(figure.plotly().data[0].y) == ["1", "2"] and list(figure.plotly().data[1].y) == [
-        "1",
-        "2",
-        "3",
-    ]
+    figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3).plotly()
+    assert [list(trace.y) for trace in figure.data[:2]] == [["1", "2"], ["1", "2", "3"]]
     row = figures.maps(list("abc"), matrices[:3], None, None, "weight", columns=3)
-    assert row.plotly().layout.height < figure.plotly().layout.height
-    assert all(
-        figure.plotly().layout[f"yaxis{end}"].scaleanchor == f"x{end}"
-        for end in ("", "2", "3", "4", "5")
-    )
+    assert row.plotly().layout.height < figure.layout.height
+    for end in ("", "2", "3", "4", "5"):
+        assert figure.layout[f"yaxis{end}"].scaleanchor == f"x{end}"
 
 
 def test_wide_numbers_take_fewer_columns():

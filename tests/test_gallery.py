@@ -2,10 +2,9 @@
 its pictures are taken in a Chromium, and stay as they are where there is none."""
 
 import io
-from pathlib import Path
 
 import pytest
-from house import TOY, house
+from house import ROOT, TOY, house
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +17,6 @@ from icl_core.runs import store
 from icl_core.share import chromium, gallery, pictures
 from icl_core.share.gallery import MOST_BYTES
 
-ROOT = Path(__file__).parents[1]
 ENDINGS = ("json", "light.webp", "dark.webp")
 IDS = [id for id in registry.experiment_ids() if id != TOY]
 

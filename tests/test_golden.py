@@ -1,12 +1,8 @@
 """What an experiment computes belongs to its version: nothing may change and leave the shipped
 numbers standing. The same short runs are drawn while they go on."""
 
-import os
-from pathlib import Path
-
 import pytest
-
-os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
+from house import TOY
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
@@ -14,7 +10,7 @@ from icl_core.papers.birth.shared import probes
 from tests import golden
 from tests.recorder import Watching
 
-SHIPPED = [name for name in registry.experiment_ids() if not name.startswith("toy.")]
+SHIPPED = [name for name in registry.experiment_ids() if name != TOY]
 
 
 @pytest.fixture(scope="module", params=SHIPPED)
@@ -32,16 +28,15 @@ def test_what_a_version_computes_does_not_change(computation):
 def test_a_run_that_is_still_going_can_be_drawn(computation):
     """Whatever it has reached: its first curves, a phase that has ended, the beginning
     of the next."""
-    name, _, tensors_on_the_way = computation
+    name, _, partial = computation
     experiment = registry.experiment(name)
     config = golden.ten_steps(experiment)
     live = [drawing for drawing in experiment.drawings if drawing.live and drawing.applies(config)]
-    assert tensors_on_the_way or not live
-    for tensors in tensors_on_the_way:
+    assert partial or not live
+    for tensors in partial:
         for drawing in live:
-            assert drawing.draw(Run(config, tensors, finished=False), experiment.view()).title, (
-                drawing.name
-            )
+            panel = drawing.draw(Run(config, tensors, finished=False), experiment.view())
+            assert panel.title, drawing.name
 
 
 def test_another_recall_is_noticed(monkeypatch):
@@ -49,10 +44,9 @@ def test_another_recall_is_noticed(monkeypatch):
     the same version."""
     recall = probes.recall
     monkeypatch.setattr(probes, "recall", lambda *arguments: recall(*arguments) / 2)
-    golden_entry = golden.read()["birth.induction"]
-    complaint = golden.complaint("birth.induction", golden_entry, golden.entry("birth.induction"))
-    version = golden_entry["version"]
+    reference = golden.read()["birth.induction"]
+    complaint = golden.complaint("birth.induction", reference, golden.entry("birth.induction"))
     assert complaint.startswith(
-        f"birth.induction computes something else than version {version} did: raise its version, "
-        "or mend it"
+        f"birth.induction computes something else than version {reference['version']} did: raise "
+        "its version, or mend it"
     )

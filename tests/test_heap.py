@@ -35,12 +35,8 @@ print(malloc.resident_bytes())
 def printed(code: str) -> list[int]:
     environment = {**os.environ, **spawn._REUSED, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", HOLES + code]
-    return [
-        int(word)
-        for word in subprocess.run(
-            command, env=environment, check=True, capture_output=True
-        ).stdout.split()
-    ]
+    process = subprocess.run(command, env=environment, check=True, capture_output=True)
+    return [int(word) for word in process.stdout.split()]
 
 
 def test_memory_in_use_and_held_is_what_was_asked_for():

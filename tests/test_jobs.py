@@ -39,6 +39,11 @@ def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
+def ask(visitor: str = "", later: bool = False, **values) -> str:
+    """Ask for a run of these settings; the key of its job."""
+    return queue.submit(Request(TOY, config(**values)), visitor=visitor, later=later)
+
+
 def always() -> bool:
     return True
 
@@ -60,7 +65,7 @@ def content(path):
 
 
 def test_a_job_is_trained_and_its_metrics_are_kept(runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert (queue.state(key).status, queue.state(key).position) == ("queued", 1)
     assert worker.work(once=True, slots=1) == 1
     done = queue.state(key)
@@ -80,15 +85,15 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 
 
 def test_asking_again_makes_no_second_job(runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     request = Job(key).request()
     assert queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
     assert Job(key).request() == request
     worker.work(once=True, slots=1)
-    queue.submit(Request(TOY, config()))
+    ask()
     assert queue.state(key).status == "done" and worker.work(once=True, slots=1) == 0
     runs.delete(runs.find(Request(TOY, config())))
-    queue.submit(Request(TOY, config()))
+    ask()
     assert queue.state(key).status == "queued"
 
 
@@ -115,7 +120,7 @@ def test_settings_out_of_range_are_not_queued():
 
 
 def test_the_oldest_request_goes_first():
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in (3, 1, 2)]
+    keys = [ask(seed=seed) for seed in (3, 1, 2)]
     assert [state.key for state in queue.states()] == keys
     assert [state.position for state in queue.states()] == [1, 2, 3]
     worker.work(once=True, slots=1)
@@ -124,11 +129,11 @@ def test_the_oldest_request_goes_first():
 
 
 def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_again():
-    key = queue.submit(Request(TOY, config(rate=10.0, steps=200)))
+    key = ask(rate=10.0, steps=200)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "diverged at step" in queue.state(key).message
     assert not Job(key).checkpoint.exists()
-    queue.submit(Request(TOY, config(rate=10.0, steps=200)))
+    ask(rate=10.0, steps=200)
     assert queue.state(key).status == "queued"
 
 
@@ -154,14 +159,14 @@ def broken(monkeypatch):
 
 def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(broken):
     broken("run")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     worker.work(once=True, slots=1)
     assert queue.state(key).message == "RuntimeError: out of luck"
 
 
 def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     broken("metrics")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     worker.work(once=True, slots=1)
     info = runs.find(Request(TOY, config())).info
     assert info["metrics"] == []
@@ -172,21 +177,21 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: counts.append(count))
-    queue.submit(Request(TOY, config()))
+    ask()
     worker.work(once=True, slots=1)
     assert counts == [1]
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     queue.cancel(key)
     assert queue.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
-    queue.submit(Request(TOY, config()))
+    ask()
     assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
-    key = queue.submit(Request(TOY, config(steps=1_000_000)))
+    key = ask(steps=1_000_000)
     process = start_worker()
     wait_for(
         lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors,
@@ -253,7 +258,7 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     assert spawn.ensure_workers(1) == 0
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
     assert spawn.ensure_workers(1) == 1 and spawn.ensure_workers(1) == 0
@@ -278,7 +283,7 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
         wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()
     (warm,) = started
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     wait_for(lambda: runs.exact(TOY, key), "the run")
     assert warm.poll() is None
     server.communicate(b"\n")
@@ -286,27 +291,27 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
 
 
 def test_a_full_house_starts_no_worker():
-    queue.submit(Request(TOY, config()))
+    ask()
     with hold_lock(spawn.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
 def test_a_damaged_checkpoint_is_ignored():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).checkpoint.write_bytes(b"half a checkp")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done"
 
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).write_state(status="running", first_step=0, deaths=train.DEATHS - 1)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     identity = {"experiment": TOY, "version": 1, "config": stored_settings(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, has_lease=always)
     with pytest.raises(Stopped):
@@ -327,21 +332,21 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
 
 def test_cancel_counts_at_once_and_asking_again_takes_it_back():
     """Also while the worker evaluates, and looks for nothing."""
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     with hold_lock(Job(key).folder / "lock"):
         Job(key).write_state(status="running", step=20, total=20)
         queue.cancel(key)
         assert queue.state(key).status == "cancelling" and not queue.state(key).ended
-        queue.submit(Request(TOY, config()))
+        ask()
         assert queue.state(key).status == "running"
 
 
 def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
 
     def give_up(self):
         queue.cancel(key)
-        queue.submit(Request(TOY, config()))
+        ask()
         raise Cancelled
 
     with monkeypatch.context() as patch:
@@ -352,14 +357,14 @@ def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypa
 
 
 def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     for who in ("a", "b"):
         queue.watch(key, who)
     queue.unwatch(key, "a")
     assert queue.state(key).status == "queued"
     queue.unwatch(key, "b")
     assert queue.state(key).left and worker.work(once=True, slots=1) == 0
-    queue.submit(Request(TOY, config()))
+    ask()
     queue.watch(key, "a")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done" and database.rows("SELECT * FROM watchers") == []
@@ -368,7 +373,7 @@ def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
 
 
 def test_a_look_of_long_ago_does_not_count():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     for who in ("a", "b"):
         queue.watch(key, who)
     change("UPDATE watchers SET seen = 1e9 WHERE who = 'b'")  # a window that was closed
@@ -377,7 +382,7 @@ def test_a_look_of_long_ago_does_not_count():
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     report = JobProgress.report
     monkeypatch.setattr(
         JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
@@ -387,7 +392,7 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     phases = []
     write_state = JobProgress.write_state
 
@@ -408,7 +413,7 @@ def test_diverged_is_told_from_a_fault():
 
 
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(12)]
+    keys = [ask(seed=seed) for seed in range(12)]
     assert [state.position for state in queue.states()] == list(range(1, 13))
     read = []
     row = table._row

@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import psutil
 import pytest
 from house import TOY, change, house, others_may_change
+from test_jobs import ask, config
 
 from icl_core import registry
 from icl_core.jobs import folder, job_progress, queue, spawn, table, terminal, train, worker
@@ -26,10 +27,6 @@ from pages.ui.controls import training
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as own_store:
         yield own_store
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
 def train_all() -> int:
@@ -106,7 +103,7 @@ def during_training(monkeypatch, act, step: int = 10) -> None:
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     steps = []
     messages = fill("nothing")
     during_training(monkeypatch, lambda: fill("checkpoint", "live"))
@@ -124,7 +121,7 @@ def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch)
 
 
 def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     counts = []
     messages = fill("checkpoint")
     during_training(monkeypatch, lambda: (counts.append(len(messages)), fill("nothing")))
@@ -134,7 +131,7 @@ def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
 
 
 def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     during_training(monkeypatch, lambda: fill("state", "live", "checkpoint"))
     train_all()
     assert runs.find(Request(TOY, config())).key == key
@@ -145,7 +142,7 @@ def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs
 
 
 def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
     spare = (Job(key).live, folder.jobs_folder() / "reserve")
@@ -160,7 +157,7 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
 def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(
     runs, monkeypatch, often
 ):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     started = []
     now = [1e9]
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
@@ -196,7 +193,7 @@ def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free,
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     started = []
     monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
@@ -209,14 +206,14 @@ def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
 def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.states() == []
     fill("nothing")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     queue.cancel(key)
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.state(key).status == "cancelled"  # not queued by half
 
 
@@ -249,13 +246,13 @@ NESTED = "[" * 100_000
 def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(column, old, new):
     """One bit, and a job would wait for ever for an experiment that is to come, or give another
     run."""
-    key = queue.submit(Request(TOY, config()))
-    damaged = queue.submit(Request(TOY, config(seed=1)))
+    key = ask()
+    damaged = ask(seed=1)
     value = f"replace({column}, ?2, ?1)" if old is not None else "?1"
     change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, damaged)
     assert [state.key for state in queue.states()] == [key] and queue.state(damaged) is None
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert queue.submit(Request(TOY, config(seed=1))) == damaged
+    assert ask(seed=1) == damaged
     assert train_all() == 1 and queue.state(damaged).status == "done"
 
 
@@ -264,23 +261,23 @@ def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(col
     [("running", NESTED), ("running", '{"step": 3'), ("runnimg", "{}"), ("failed", "[]")],
 )
 def test_a_job_whose_state_cannot_be_read_is_queued(status, progress):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     change("UPDATE jobs SET status = ?, progress = ?", status, progress)
     assert queue.state(key).status == "queued" and training.describe(queue.state(key)) == "Starting"
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
-    queue.submit(Request(TOY, config()))
+    ask()
     train_all()
     header = runs.find(Request(TOY, config()))
-    key = queue.submit(Request(TOY, config(seed=1)))
+    key = ask(seed=1)
     record = {**read_record(header.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
         path.write_bytes(
@@ -292,7 +289,7 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 
 @pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     saved = []
     save = runs.save
     monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
@@ -311,7 +308,7 @@ def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     computed = []
     report = job_progress.JobProgress.report
 
@@ -328,7 +325,7 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
 
 @pytest.mark.parametrize("born", ["mine", 12345.0])
 def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     ended = []
     monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
     began = psutil.Process().create_time() if born == "mine" else born
@@ -340,7 +337,7 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     files = []
 
     def look() -> tuple[dict[str, bytes], dict]:
@@ -374,9 +371,7 @@ def keep_one(monkeypatch):
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
-    keys = [
-        queue.submit(Request(TOY, config(seed=seed, rate=10.0, steps=200))) for seed in range(2)
-    ]
+    keys = [ask(seed=seed, rate=10.0, steps=200) for seed in range(2)]
     for _ in keys:
         train_all()
     assert [(state.key, state.status) for state in queue.states()] == [
@@ -385,7 +380,7 @@ def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one)
 
 
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)]
+    keys = [ask(seed=seed) for seed in range(2)]
     deleted = []
     delete = shutil.rmtree
 
@@ -402,12 +397,12 @@ def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
 
 
 def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)]
+    keys = [ask(seed=seed) for seed in range(2)]
     for key in keys:
         queue.cancel(key)
 
     def asked_just_before():
-        queue.submit(Request(TOY, config(seed=0)))
+        ask(seed=0)
         return database.transaction()
 
     monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=asked_just_before))
@@ -423,19 +418,19 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     newer = key_of_record(request)
     place = {"visitor": "", "turn": 0, "later": False}
     Job(newer).enqueue({**request, "environment": {}, **place})
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
     assert spawn.ensure_workers(1) == 0 and not started
 
 
 def test_a_request_names_the_version_it_was_asked_for():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert Job(key).request()["version"] == registry.version(TOY)
 
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     mtimes = iter([{"file": 1}, {"file": 2}])
     monkeypatch.setattr(train, "source_mtimes", lambda: next(mtimes))
     monkeypatch.setattr(train, "LOOK", 0.0)
@@ -469,7 +464,7 @@ def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     looks = []
 
     def ends_at_the_third_look(count=None):
@@ -485,7 +480,7 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
 
 @pytest.mark.parametrize("count", [-1, 0])
 def test_fewer_workers_than_one_are_refused(count):
-    queue.submit(Request(TOY, config()))
-    for ask in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
+    ask()
+    for start in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
         with pytest.raises(ValueError, match=f"at least 1, got {count}"):
-            ask(count)
+            start(count)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import streamlit as st
 from house import TOY, change, house, others_may_change
+from test_jobs import ask, config
 from test_links import opened
 from test_store import INFO, TENSORS
 
@@ -21,7 +22,6 @@ from icl_core.papers.birth.shared.text_counts import count
 from icl_core.runs import database, documents, owners
 from icl_core.runs.file import pack
 from icl_core.runs.header import key_of
-from icl_core.runs.request import Request
 from pages.ui.controls import training
 from pages.ui.look import menu
 
@@ -42,10 +42,6 @@ def keep_one(monkeypatch):
     monkeypatch.setattr(queue, "MAX_ENDED", 1)
 
 
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
-
-
 def ended(key: str, at: float, status: str = "done", left: bool = False) -> str:
     Job(key).write_state(**({"status": "cancelled", "left": True} if left else {"status": status}))
     change("UPDATE jobs SET changed = ? WHERE key = ?", at, key)
@@ -64,31 +60,23 @@ def job_keys() -> list[str]:
 def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends_anything(keep_one):
     for seed in range(9):
         queue.watch(key := key_of(TOY, config(seed=seed)), "page")
-        queue.submit(Request(TOY, config(seed=seed)), visitor="a")
+        ask(seed=seed, visitor="a")
         queue.unwatch(key, "page", "a")
     assert len(job_keys()) == 2 and job_keys()[-1] == key
 
 
 def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_one):
-    many = [
-        ended(queue.submit(Request(TOY, config(seed=seed)), later=True), 100.0 + seed)
-        for seed in range(3)
-    ]
-    left = ended(queue.submit(Request(TOY, config(seed=8))), 500.0, left=True)
-    single = ended(queue.submit(Request(TOY, config(seed=9))), 400.0)
+    many = [ended(ask(seed=seed, later=True), 100.0 + seed) for seed in range(3)]
+    left = ended(ask(seed=8), 500.0, left=True)
+    single = ended(ask(seed=9), 400.0)
     worker.forget_old()
     assert job_keys() == [single] and not any(Job(key).folder.exists() for key in (*many, left))
 
 
 def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one):
-    trained = [
-        ended(queue.submit(Request(TOY, config(seed=seed))), 100.0 + seed) for seed in range(2)
-    ]
-    again, other = (
-        ended(queue.submit(Request(TOY, config(seed=seed))), 50.0 + seed, "cancelled")
-        for seed in (2, 3)
-    )
-    queue.submit(Request(TOY, config(seed=2)))
+    trained = [ended(ask(seed=seed), 100.0 + seed) for seed in range(2)]
+    again, other = (ended(ask(seed=seed), 50.0 + seed, "cancelled") for seed in (2, 3))
+    ask(seed=2)
     assert {state.key: state.status for state in queue.states()} == {
         again: "queued", other: "cancelled", **dict.fromkeys(trained, "done"),
     }  # fmt: skip
@@ -96,7 +84,7 @@ def test_asking_forgets_neither_what_is_asked_for_nor_what_was_trained(keep_one)
 
 def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     old, fresh = (key_of(TOY, config(seed=seed)) for seed in range(2))
-    requested = queue.submit(Request(TOY, config(seed=2)))
+    requested = ask(seed=2)
     for key in (old, fresh):
         Job(key).folder.mkdir()
     notes, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
@@ -116,7 +104,7 @@ def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
 
 def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
     monkeypatch.setattr(owners, "MOST", 10)
-    job = queue.submit(Request(TOY, config()), visitor="a")
+    job = ask(visitor="a")
     run = runs.save(TOY, config(seed=1), TENSORS, INFO).key
     owners.add(run, "a")
     text = documents.keep("text", count("to be or not"), "a")
@@ -147,20 +135,20 @@ def test_owners_of_what_somebody_asks_for_just_now_are_known_though_it_is_not_th
 
 
 def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_one):
-    ended(queue.submit(Request(TOY, config(seed=0))), 4e9)
-    now = ended(queue.submit(Request(TOY, config(seed=1))), 1e9)
+    ended(ask(seed=0), 4e9)
+    now = ended(ask(seed=1), 1e9)
     worker.forget_old()
     assert job_keys() == [now]
 
 
 def asked_just_before():
-    queue.submit(Request(TOY, config(seed=0)), visitor="b")
+    ask(seed=0, visitor="b")
     return database.transaction()
 
 
 @pytest.mark.parametrize("where", ["check", "save"])
 def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monkeypatch, where):
-    key = queue.submit(Request(TOY, config()), visitor="a")
+    key = ask(visitor="a")
     save = runs.save
     check = train.JobProgress.check
 
@@ -197,7 +185,7 @@ def of_a_cluster(key: str) -> None:
 
 @pytest.mark.parametrize("make", [lambda key: worker.work(once=True, slots=1), of_a_cluster])
 def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypatch, make):
-    key = queue.submit(Request(TOY, config()), visitor="a")
+    key = ask(visitor="a")
     write_state = Job.write_state
     run_exists = []
 
@@ -220,14 +208,14 @@ def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
     monkeypatch.setattr(
         runs._made,
         "delete",
-        lambda key: (delete(key), queue.submit(Request(TOY, config()), visitor="b")),
+        lambda key: (delete(key), ask(visitor="b")),
     )
     runs.delete(header, "a")
     assert owners.owners_of(header.key) == {"b"}
 
 
 def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed)), later=True) for seed in range(3)]
+    keys = [ask(seed=seed, later=True) for seed in range(3)]
     weighed = []
 
     def fits(key):
@@ -250,7 +238,7 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
 )
 def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, taken):
     """Six jobs of one shape: on a busy machine the first worker takes all of them."""
-    keys = [queue.submit(Request(TOY, config(seed=seed)), later=True) for seed in range(6)]
+    keys = [ask(seed=seed, later=True) for seed in range(6)]
     monkeypatch.setattr(worker, "_shape", lambda job: ("alike", 20))
     monkeypatch.setattr(device, "_cores", lambda: slots)
     monkeypatch.setattr(device.psutil, "getloadavg", lambda: (load, 0.0, 0.0))
@@ -266,7 +254,7 @@ def test_a_batch_is_shared_among_idle_cores_alone(monkeypatch, slots, load, take
 @pytest.mark.parametrize("later", [False, True])
 @pytest.mark.parametrize("registered", [False, True])
 def test_what_goes_with_nothing_goes_alone(monkeypatch, later, registered):
-    keys = [queue.submit(Request(TOY, config(seed=seed)), later=later) for seed in range(3)]
+    keys = [ask(seed=seed, later=later) for seed in range(3)]
     first = worker.take_job(keys[0])
     assert first
     with monkeypatch.context() as patch, first.lock:
@@ -293,7 +281,7 @@ def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_proje
 
 
 def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
-    queue.submit(Request(TOY, config()))
+    ask()
     # 0: the version of a request whose key is not checked
     change("UPDATE jobs SET version = 0, experiment = '![x](//outside/x.png)'")
     text = " ".join(markdown.value for markdown in opened("runs", "").markdown)
@@ -301,7 +289,7 @@ def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
 
 
 def test_who_cannot_cancel_may_try_again(monkeypatch):
-    key = queue.submit(Request(TOY, config()), visitor="a")
+    key = ask(visitor="a")
 
     def full(job, **state):
         raise OSError("no room")
@@ -317,9 +305,9 @@ def test_who_cannot_cancel_may_try_again(monkeypatch):
 def test_an_interrupted_command_leaves_what_visitors_wait_for():
     theirs, both, mine = (key_of(TOY, config(seed=seed)) for seed in range(3))
     for seed in (0, 1):
-        queue.submit(Request(TOY, config(seed=seed)), visitor="a")
+        ask(seed=seed, visitor="a")
     for seed in (1, 2):
-        queue.submit(Request(TOY, config(seed=seed)))
+        ask(seed=seed)
     for key in (theirs, both, mine):
         queue.interrupt(key)
     assert [queue.state(key).status for key in (theirs, both, mine)] == [
@@ -331,7 +319,7 @@ def test_an_interrupted_command_leaves_what_visitors_wait_for():
 
 
 def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
-    key = queue.submit(Request(TOY, config()), visitor="a")
+    key = ask(visitor="a")
     seen = queue.state(key)
     queue.cancel(key, visitor="a")
     queue.write_memory_wait(seen)
@@ -339,20 +327,20 @@ def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
 
 
 def test_a_full_disk_is_said_of_what_waits(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert training.describe(queue.state(key)) == "Starting"
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**16))
     assert training.describe(queue.state(key)) == "Waiting: the disk is full"
 
 
 def test_what_no_worker_may_take_now_takes_no_place_in_the_queue():
-    first, second = (queue.submit(Request(TOY, config(seed=seed))) for seed in range(2))
+    first, second = (ask(seed=seed) for seed in range(2))
     Job(first).write_state(status="interrupted", retry_at=time.time() + 100.0)
     assert queue.state(second).position == 1
 
 
 def test_a_run_that_can_never_be_kept_fails_and_is_not_tried_again(runs, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     monkeypatch.setattr(runs._made._cache, "limit", 100)
     worker.work(once=True, slots=1)
     state = queue.state(key)

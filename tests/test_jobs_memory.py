@@ -5,13 +5,12 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-from house import TOY, house
+from house import house
+from test_jobs import ask
 
-from icl_core import registry
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
-from icl_core.runs.request import Request
 from pages.ui.controls import training
 
 GiB = 2**30
@@ -27,10 +26,6 @@ def runs(tmp_path, monkeypatch):
         yield own_store
 
 
-def ask(seed: int) -> str:
-    return queue.submit(Request(TOY, registry.experiment(TOY).config(steps=20, seed=seed)))
-
-
 def in_hand(stack: ExitStack, key: str, **state) -> None:
     """As if another worker had it."""
     stack.enter_context(hold_lock(Job(key).folder / "lock"))
@@ -40,8 +35,8 @@ def in_hand(stack: ExitStack, key: str, **state) -> None:
 
 @pytest.mark.parametrize("state", [{}, {"status": "running"}], ids=["just taken", "told"])
 def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
-    big = ask(1)
-    next_one = ask(2)
+    big = ask(seed=1)
+    next_one = ask(seed=2)
     with ExitStack() as other:
         in_hand(other, big, **state)
         assert worker.work(once=True, slots=2) == 0 and queue.state(next_one).status == "queued"
@@ -52,9 +47,9 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
 
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):
-    first = ask(1)
-    second = ask(2)
-    small = ask(3)
+    first = ask(seed=1)
+    second = ask(seed=2)
+    small = ask(seed=3)
     monkeypatch.setattr(queue, "estimated_memory", lambda job: GiB if job.key == small else 6 * GiB)
     with ExitStack() as other:
         in_hand(other, first, status="running")
@@ -63,7 +58,7 @@ def test_nobody_overtakes_the_one_that_waits(monkeypatch):
 
 
 def test_who_helps_at_a_run_counts_too(monkeypatch):
-    key = ask(1)
+    key = ask(seed=1)
     monkeypatch.setattr(device, "estimated", lambda make: 3 * GiB)
     with ExitStack() as others:
         in_hand(others, key, status="running", spare=5)
@@ -77,8 +72,8 @@ def test_who_helps_at_a_run_counts_too(monkeypatch):
 
 
 def test_on_gpus_each_worker_has_its_own(monkeypatch):
-    key = ask(1)
-    other = ask(2)
+    key = ask(seed=1)
+    other = ask(seed=2)
     with ExitStack() as stack:
         in_hand(stack, other, status="running")
         assert not queue.fits_memory(key)
@@ -89,7 +84,7 @@ def test_on_gpus_each_worker_has_its_own(monkeypatch):
 def test_memory_is_given_back_after_every_run(monkeypatch):
     releases = []
     monkeypatch.setattr(device, "release", lambda: releases.append(True))
-    ask(1)
+    ask(seed=1)
     worker.work(once=True, slots=1)
     assert releases
 

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 from house import TOY, house
+from test_jobs import ask, config
 
 from icl_core import registry
 from icl_core.cluster import dispatcher, remote_job, transfer
@@ -68,10 +69,6 @@ def now(monkeypatch):
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: clock.time)
     return clock
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
@@ -131,13 +128,13 @@ def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
 def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, seconds, later):
     """A time beyond that was told by a clock that has been set back."""
     assert is_put_off(NOW + seconds) == later and not is_put_off(0.0)
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).write_state(status="interrupted", retry_at=NOW + seconds)
     assert Job(key).is_due() != later and queue.is_ready(queue.state(key)) != later
 
 
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert Job(key).is_due() and not Job("0" * 20).is_due()
     for status in ENDED:
         Job(key).write_state(status=status)
@@ -157,7 +154,7 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
     ],
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
-    job = Job(queue.submit(Request(TOY, config())))
+    job = Job(ask())
     state = train.postponed_state(job, tries, OSError(errno.ENOSPC, "No space left on device"))
     assert (state["tries"], state["retry_at"], state["status"]) == (
         tries + 1,
@@ -186,7 +183,7 @@ def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free
 
 
 def test_who_is_asked_to_end_is_told_as_what():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert table.cancel_request(key) == ""
     for status in (CANCELLED, LEFT):
         table.write_cancel(key, status)
@@ -194,7 +191,7 @@ def test_who_is_asked_to_end_is_told_as_what():
 
 
 def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     for status in ENDED:
         Job(key).write_state(status=status)
         assert queue.cancel(key) and queue.state(key).status == status
@@ -203,7 +200,7 @@ def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknow
 
 
 def test_a_lock_is_held_by_one_and_told_to_all():
-    job = Job(queue.submit(Request(TOY, config())))
+    job = Job(ask())
     assert not job.is_locked()
     with hold_lock(job.folder / "lock") as mine:
         assert mine and mine() and job.is_locked()
@@ -214,9 +211,9 @@ def test_a_lock_is_held_by_one_and_told_to_all():
 
 def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
     assert table.request_count() == 0
-    queue.submit(Request(TOY, config()))
+    ask()
     first = table.request_count()
-    queue.submit(Request(TOY, config(seed=1)))
+    ask(seed=1)
     assert 0 < first < table.request_count()
     assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
 
@@ -326,7 +323,7 @@ def test_a_pace_is_forgotten_after_a_day(monkeypatch):
 
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
-    shared_job = Job(queue.submit(Request(TOY, config())))
+    shared_job = Job(ask())
     identity = {"experiment": TOY, "version": 1, "config": {}}
     mine = SharedTrainings(shared_job, identity)
     other = SharedTrainings(shared_job, identity)
@@ -349,7 +346,7 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
 
 
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
-    own_job = Job(queue.submit(Request(TOY, config())))
+    own_job = Job(ask())
     clock = iter(range(100, 1000, 10))
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
     progress = job_progress.JobProgress(
@@ -380,7 +377,7 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
 
 
 def test_what_a_training_took_is_told_with_what_it_made():
-    own_job = Job(queue.submit(Request(TOY, config())))
+    own_job = Job(ask())
     identity = phase_helper.identity_of(own_job.request())
     progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
     other = SharedTrainings(own_job, identity)
@@ -446,7 +443,7 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
 ):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     monkeypatch.setattr(spawn, "_LONGEST_LOG", 10)
-    queue.submit(Request(TOY, config()))
+    ask()
     log = jobs_folder() / "workers.log"
     for content, left in ((None, b""), (b"x" * 10, b"x" * 10), (b"x" * 11, b"")):
         if content:
@@ -467,7 +464,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
 ):
     assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
-        queue.submit(Request(TOY, config(seed=seed)))
+        ask(seed=seed)
     with hold_lock(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
         assert spawn.ensure_workers(4) == 2 == len(started)
@@ -479,7 +476,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
 
 
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
-    queue.submit(Request(TOY, config()))
+    ask()
     monkeypatch.setattr(device, "workers", lambda: 2)
     with hold_lock(spawn.slot_lock(1)):
         spawn.warm()
@@ -636,7 +633,7 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
     ends = (("", "cancelled", "^cancelled; "), ("a", "queued", "goes on for others who asked"))
     for visitor, status, message in ends:
         if visitor:
-            key = queue.submit(Request(TOY, config()), visitor=visitor)
+            key = ask(visitor=visitor)
         with pytest.raises(KeyboardInterrupt, match=message):
             terminal.train_or_load(Request(TOY, config()))
         key = key_of(TOY, config())

@@ -3,9 +3,9 @@ others are not."""
 
 import re
 from collections import OrderedDict
-from pathlib import Path
 
 import pytest
+from house import ROOT
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
@@ -15,7 +15,6 @@ from icl_core.contract.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
 from pages.ui.link import answers
 
-ROOT = Path(__file__).parents[1]
 LESSONS = registry.lessons()
 TAUGHT = [
     (name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises

@@ -5,13 +5,12 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from house import house_that_trains
+from house import ROOT, house_that_trains
 
 import icl_core as icl
 from icl_core.command import cli
@@ -19,7 +18,6 @@ from icl_core.jobs import terminal
 from icl_core.runs import store
 from icl_core.runs.request import Request
 
-ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 DOCUMENTS = [
     path

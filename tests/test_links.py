@@ -4,19 +4,18 @@ once, and nothing else is lost."""
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import pytest
 import streamlit as st
+from house import ROOT
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
 from icl_core.runs import store
 
-ROOT = Path(__file__).parents[1]
 MANY = "9" * 400
 
 

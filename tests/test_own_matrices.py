@@ -32,7 +32,7 @@ d = 16
 SIZES = {"N": N, "T": T, "d": d}
 
 
-def random_matrices(**changed):
+def arrays(**changed):
     """Random matrices by name, with some changed; None leaves one out."""
     draw = partial(np.random.default_rng(0).normal, 0, d**-0.5)
     shapes = {
@@ -43,7 +43,7 @@ def random_matrices(**changed):
 
 
 def with_number(number, name="W_O2"):
-    array = random_matrices()[name].astype(np.float64)
+    array = arrays()[name].astype(np.float64)
     array[1, 2] = number
     return {name: array}
 
@@ -57,7 +57,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_numbers_of_any_precision_are_taken(dtype):
-    expected = {name: torch.tensor(array).to(dtype) for name, array in random_matrices().items()}
+    expected = {name: torch.tensor(array).to(dtype) for name, array in arrays().items()}
     matrices = read(save_torch(expected))
     assert list(matrices.named) == list(own_matrices.SHAPES) and not matrices.left_out
     for name, array in matrices.named.items():
@@ -66,7 +66,7 @@ def test_numbers_of_any_precision_are_taken(dtype):
 
 
 def test_what_may_be_left_out_and_what_is_not_read_is_said():
-    matrices = read(save(random_matrices(W_K1=None, W_F=None, other=np.zeros(3))))
+    matrices = read(save(arrays(W_K1=None, W_F=None, other=np.zeros(3))))
     assert matrices.fields == {**SIZES, "layers": 1, "feed_forward": False}
     description = " ".join(describe(matrices))
     assert (
@@ -74,7 +74,7 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
         "other." in description
     )
     run = {
-        **{f"final/{name}": array for name, array in random_matrices().items()},
+        **{f"final/{name}": array for name, array in arrays().items()},
         "curve/a": np.zeros(3),
         "curve/b": np.zeros(3),
     }
@@ -86,29 +86,30 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     [
         (b"", "a whole safetensors file, got an empty file"),
         (b"\x80\x04K\x01.", "a whole safetensors file, got 5 bytes that are none"),  # a pickle
-        (save(random_matrices())[:-1], "a whole safetensors file, got"),
+        (save(arrays())[:-1], "a whole safetensors file, got"),
         (b"\0" * (LARGEST + 1), r"at most 67,108,864 bytes \(64 MB\), got 67,108,865 bytes"),
         (save({}), "missing: W_E, P, W_U, R1, V2, W_K2, W_O2; got none"),
-        (save(random_matrices(W_O2=None)), "missing: W_O2; got P, R1, V2"),
-        (save({**random_matrices(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 "
-                                                            "and final/W_O2"),
-        (save(random_matrices(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, "
-                                                 r"16\], got \[16, 17\]"),
-        (save(random_matrices(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, "
-                                                r"16\], got \[11, 16\]"),
-        (save(random_matrices(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
-        (save(random_matrices(P=np.zeros((T - 1, d)))), "T, the rows of P, must be from 32 to 256, got 31"),
-        (save(random_matrices(W_E=np.zeros((257, d)))), "N, the rows of W_E, must be from 4 to 256, got 257"),
-        (save(random_matrices(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, got "
-                                              "513"),
-        (save(random_matrices(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that is "
-                                             "NaN"),
-        (save(random_matrices(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 that "
-                                                   "is infinite"),
-        (save(random_matrices(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or too "
-                                            "large for float32"),
-        (save(random_matrices(R1=np.zeros((d, d), np.int32))), "R1 must be float16, bfloat16, float32 or "
-                                                     "float64, got I32"),
+        (save(arrays(W_O2=None)), "missing: W_O2; got P, R1, V2"),
+        (save({**arrays(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 "
+                                                             "and final/W_O2"),
+        (save(arrays(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, "
+                                                  r"16\], got \[16, 17\]"),
+        (save(arrays(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, "
+                                                 r"16\], got \[11, 16\]"),
+        (save(arrays(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
+        (save(arrays(P=np.zeros((T - 1, d)))), "T, the rows of P, must be from 32 to 256, got 31"),
+        (save(arrays(W_E=np.zeros((257, d)))), "N, the rows of W_E, must be from 4 to 256, got "
+                                               "257"),
+        (save(arrays(W_E=np.zeros((N, 513)))), "d, the columns of W_E, must be from 16 to 512, got "
+                                               "513"),
+        (save(arrays(**with_number(np.nan))), "every number of W_O2 must be finite, got 1 that is "
+                                              "NaN"),
+        (save(arrays(**with_number(-np.inf, "P"))), "every number of P must be finite, got 1 that "
+                                                    "is infinite"),
+        (save(arrays(**with_number(1e300))), "W_O2 must be finite, got 1 that is infinite, or too "
+                                             "large for float32"),
+        (save(arrays(R1=np.zeros((d, d), np.int32))), "R1 must be float16, bfloat16, float32 or "
+                                                      "float64, got I32"),
     ],
 )  # fmt: skip
 def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(content, message):
@@ -117,7 +118,7 @@ def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(co
 
 
 def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here):
-    matrices = read(save(random_matrices()))
+    matrices = read(save(arrays()))
     digest = documents.keep("matrices", matrices)
     (file,) = here.iterdir()
     assert file.stem == digest and file.stat().st_mode & 0o077 == 0
@@ -135,7 +136,7 @@ def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here)
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
     with pytest.raises(OSError, match="must be a folder that this user may write to"):
-        documents.keep("matrices", read(save(random_matrices())))
+        documents.keep("matrices", read(save(arrays())))
 
 
 def of_file(content, K=3):
@@ -149,10 +150,10 @@ def of_file(content, K=3):
 
 
 def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here):
-    config = of_file(save(random_matrices()))
+    config = of_file(save(arrays()))
     assert (config.N, config.T, config.d, config.layers, config.feed_forward) == (N, T, d, 2, True)
     assert config.positions == "all"
-    assert of_file(save(random_matrices(W_F=None))).positions == "in_context"
+    assert of_file(save(arrays(W_F=None))).positions == "in_context"
     assert config.updates == 0
     assert to_stored(replace(config, seeds=3, steps=600, freeze_W_K1=True)) == to_stored(config)
     for change, message in (
@@ -222,7 +223,7 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
 @pytest.mark.parametrize("left_out", [{}, {"W_F": None}, {"W_K1": None, "W_F": None}])
 def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, left_out):
     experiment = registry.experiment(ID)
-    config = of_file(save(random_matrices(**left_out)))
+    config = of_file(save(arrays(**left_out)))
     run = measured(config)
     for drawing in experiment.drawings:
         if drawing.applies(config):
@@ -253,9 +254,9 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
 
 def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        matrices = read(save(random_matrices()))
+        matrices = read(save(arrays()))
         saved = runs.save(
-            ID, of_file(save(random_matrices())), {"curve/step": np.arange(1)}, {"metrics": []}
+            ID, of_file(save(arrays())), {"curve/step": np.arange(1)}, {"metrics": []}
         )
         assert runs.headers(ID) == [saved]
         own_matrices.path_of(matrices.digest).unlink()
