@@ -148,9 +148,8 @@ def broken(monkeypatch):
     def breaks(part):
         module = sys.modules[f"icl_core.papers.{TOY}"]
         registry.experiment.cache_clear()
-        patch.setattr(
-            module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, **{part: unlucky})
-        )
+        experiment = dataclasses.replace(module.EXPERIMENT, **{part: unlucky})
+        patch.setattr(module, "EXPERIMENT", experiment)
 
     with monkeypatch.context() as patch:
         yield breaks
@@ -228,10 +227,10 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     first_step = read_record(checkpoint)["step"]
     step_before = queue.state(key).step
     assert 0 < first_step < 12_000
-    told_to_end = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
+    terminated = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
     wait_for(lambda: queue.state(key).step > step_before + 20, "the next steps")
-    told_to_end.terminate()
-    told_to_end.wait(90)
+    terminated.terminate()
+    terminated.wait(90)
     assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
     last_step = read_record(checkpoint)["step"]
     assert first_step < last_step < 12_000
@@ -239,12 +238,12 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     starts = []  # where a training begins, and whether it got tensors to go on from
     resume = JobProgress.resume
 
-    def noted(self):
+    def note_start(self):
         tensors = resume(self)
         starts.append((self.first_step, bool(tensors)))
         return tensors
 
-    monkeypatch.setattr(JobProgress, "resume", noted)
+    monkeypatch.setattr(JobProgress, "resume", note_start)
     assert worker.work(once=True, slots=9) == 1
     assert queue.state(key).status == "done" and starts == [(last_step, True)]
     interrupted = content(runs.find(Request(TOY, settings)).path)
@@ -318,13 +317,11 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
     again = JobProgress(Job(key), identity, threads=1, stopped=never, has_lease=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
-    for other in ({"version": 2}, {"device": "another"}):
-        assert (
-            JobProgress(
-                Job(key), {**identity, **other}, threads=1, stopped=never, has_lease=always
-            ).resume()
-            is None
+    for difference in ({"version": 2}, {"device": "another"}):
+        other = JobProgress(
+            Job(key), {**identity, **difference}, 1, stopped=never, has_lease=always
         )
+        assert other.resume() is None
     table.write_cancel(key, "cancelled")
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)

@@ -31,9 +31,8 @@ def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as own_store:
         monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
-        monkeypatch.setattr(
-            menu, "frame", lambda *of, **more: st.container()
-        )  # its links need the files of pages
+        # its links need the files of pages
+        monkeypatch.setattr(menu, "frame", lambda *of, **more: st.container())
         yield own_store
 
 
@@ -95,11 +94,8 @@ def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     for path in (Job(old).folder, Job(requested).folder, notes, helped):
         os.utime(path, (1e9, 1e9))
     worker.forget_old()
-    there = [
-        path.exists()
-        for path in (Job(old).folder, Job(fresh).folder, Job(requested).folder, notes, helped)
-    ]
-    assert there == [False, True, True, True, False]
+    assert not Job(old).folder.exists() and not helped.exists()
+    assert all(path.exists() for path in (Job(fresh).folder, Job(requested).folder, notes))
 
 
 def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
@@ -141,7 +137,7 @@ def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_o
     assert job_keys() == [now]
 
 
-def asked_just_before():
+def ask_just_before():
     ask(seed=0, visitor="b")
     return database.transaction()
 
@@ -149,25 +145,20 @@ def asked_just_before():
 @pytest.mark.parametrize("where", ["check", "save"])
 def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monkeypatch, where):
     key = ask(visitor="a")
-    save = runs.save
-    check = train.JobProgress.check
+    owner = runs if where == "save" else train.JobProgress
+    act = getattr(owner, where)
 
-    def cancelled(*arguments):
-        result = (save if where == "save" else check)(*arguments)
+    def act_and_cancel(*arguments):
+        result = act(*arguments)
         queue.cancel(key, visitor="a")
-        monkeypatch.setattr(
-            train,
-            "database",
-            SimpleNamespace(transaction=asked_just_before, Unusable=database.Unusable),
-        )
+        asking = SimpleNamespace(transaction=ask_just_before, Unusable=database.Unusable)
+        monkeypatch.setattr(train, "database", asking)
         if where == "check":
             raise train.Cancelled
         return result
 
     with monkeypatch.context() as patch:
-        patch.setattr(
-            *((runs, "save") if where == "save" else (train.JobProgress, "check")), cancelled
-        )
+        patch.setattr(owner, where, act_and_cancel)
         worker.work(once=True, slots=1)
     assert owners.owners_of(key) == {"b"}
     assert queue.state(key).status == ("done" if where == "save" else "queued")
@@ -177,7 +168,7 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
 def of_a_cluster(key: str) -> None:
     """Keep the run of a job as what a worker elsewhere gave back."""
     job = Job(key)
-    content = pack(TENSORS, {**(Job(key).request() or {}), **INFO})
+    content = pack(TENSORS, {**(job.request() or {}), **INFO})
     # pyright: ignore[reportArgumentType]
     home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)
     home._save({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
@@ -205,11 +196,7 @@ def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
     header = runs.save(TOY, config(), TENSORS, INFO)
     delete = runs._made.delete
     owners.add(header.key, "a")
-    monkeypatch.setattr(
-        runs._made,
-        "delete",
-        lambda key: (delete(key), ask(visitor="b")),
-    )
+    monkeypatch.setattr(runs._made, "delete", lambda key: (delete(key), ask(visitor="b")))
     runs.delete(header, "a")
     assert owners.owners_of(header.key) == {"b"}
 
@@ -266,10 +253,8 @@ def test_what_goes_with_nothing_goes_alone(monkeypatch, later, registered):
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
     with hold_lock(runs.local / "jobs" / "slot-0.lock") as mine:
         assert mine
-    assert [path.stat().st_mode & 0o777 for path in (runs.local, runs.local / "jobs")] == [
-        0o700,
-        0o700,
-    ]
+    for path in (runs.local, runs.local / "jobs"):
+        assert path.stat().st_mode & 0o777 == 0o700
 
 
 def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_project(runs):
@@ -308,13 +293,9 @@ def test_an_interrupted_command_leaves_what_visitors_wait_for():
         ask(seed=seed, visitor="a")
     for seed in (1, 2):
         ask(seed=seed)
-    for key in (theirs, both, mine):
+    for key, status in ((theirs, "queued"), (both, "queued"), (mine, "cancelled")):
         queue.interrupt(key)
-    assert [queue.state(key).status for key in (theirs, both, mine)] == [
-        "queued",
-        "queued",
-        "cancelled",
-    ]
+        assert queue.state(key).status == status
     assert owners.owners_of(both) == {"a"}
 
 

@@ -243,18 +243,9 @@ def test_a_turn_is_one_after_the_visitors_last_and_never_before_that_being_serve
 
 
 def test_a_visitors_runs_are_counted_until_they_have_ended():
-    jobs = [
-        job("a"),
-        job("a", later=True),
-        job("a", status="running"),
-        job("a", status="failed"),
-        job("b"),
-    ]
-    assert (
-        table.count_jobs("a", jobs),
-        table.count_jobs("b", jobs),
-        table.count_jobs("c", jobs),
-    ) == (3, 1, 0)
+    mine = [job("a"), job("a", later=True), job("a", status="running"), job("a", status="failed")]
+    jobs = [*mine, job("b")]
+    assert [table.count_jobs(visitor, jobs) for visitor in "abc"] == [3, 1, 0]
 
 
 def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
@@ -263,22 +254,21 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     experiment = registry.experiment(TOY)
     settings = config(d=10)
     preset = experiment.presets[0]
-    runs_ = [(preset.config, 3.0), (config(d=30), 50.0)]
+    trainings = [(preset.config, 3.0), (config(d=30), 50.0)]
     estimate.write_preset_seconds(PresetSeconds(Pace(1.0, 1.0), {TOY: {preset.name: 3.0}}))
     runs.save(TOY, config(d=30), {}, {"seconds": 50.0, "device": device.describe()})
     distances = [
         settings_io.distance(experiment.config, stored_settings(settings), stored_settings(trained))
-        for trained, _ in runs_
+        for trained, _ in trainings
     ]
     weights = [
         weight / (distance + NEAR) ** 2
         for weight, distance in zip((1.0, TRAINED_HERE), distances, strict=True)
     ]
-    logs = [math.log(seconds / experiment.cost(trained)) for trained, seconds in runs_]
+    logs = [math.log(seconds / experiment.cost(trained)) for trained, seconds in trainings]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
-    assert estimate.estimate_seconds(Request(TOY, settings)) == pytest.approx(
-        FIGURES + pace * experiment.cost(settings), rel=1e-9
-    )
+    expected = FIGURES + pace * experiment.cost(settings)
+    assert estimate.estimate_seconds(Request(TOY, settings)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
@@ -329,10 +319,8 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
     other = SharedTrainings(shared_job, identity)
     assert mine.not_begun(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
     mine.write_step("a", 7)
-    assert other.not_begun(["a", "b"]) == ["b"] and (
-        mine.steps_elsewhere(),
-        other.steps_elsewhere(),
-    ) == (0, 7)
+    assert other.not_begun(["a", "b"]) == ["b"]
+    assert mine.steps_elsewhere() == 0 and other.steps_elsewhere() == 7
     mine.save_checkpoint("a", {"x": np.ones(2)})
     assert other.load_checkpoint("a")["x"].sum() == 2
     assert other.load_result("a") is None
@@ -349,20 +337,16 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     own_job = Job(ask())
     clock = iter(range(100, 1000, 10))
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
-    progress = job_progress.JobProgress(
-        own_job, phase_helper.identity_of(own_job.request()), 1, lambda: False, lambda: True
-    )  # at 100
+    identity = phase_helper.identity_of(own_job.request())
+    # at 100
+    progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
     progress._step = 30
     progress.total = 120
     progress.loss = 0.5
     progress.enter("walking", 20, 5)  # at 110
     state = own_job.state()
-    assert (state["step"], state["total"], state["loss"], state["status"]) == (
-        30,
-        120,
-        0.5,
-        "running",
-    )
+    assert (state["step"], state["total"]) == (30, 120)
+    assert (state["loss"], state["status"]) == (0.5, "running")
     assert state["seconds_left"] == pytest.approx(10 * 90 / 30)
     assert (state["phase"], state["phase_step"], state["phase_steps"]) == ("walking", 5, 5)
     progress._step = 10
@@ -389,24 +373,12 @@ def test_what_a_training_took_is_told_with_what_it_made():
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
-    longer = [settings.steps for settings in registry.experiment(TOY).longer(config(steps=30))]
-    assert longer == [60, 150, 300] and [
-        settings.steps for settings in registry.experiment(TOY).longer(config(steps=200_000))
-    ] == [
-        400_000,
-        1_000_000,
-    ]
-    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=100))] == [
-        50,
-        20,
-        10,
-    ]
-    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=30))] == [
-        15
-    ]  # 6 and 3 are below the range
-    assert [settings.steps for settings in registry.experiment(TOY).shorter(config(steps=155))] == [
-        31
-    ]
+    toy = registry.experiment(TOY)
+    for steps, expected in ((30, [60, 150, 300]), (200_000, [400_000, 1_000_000])):
+        assert [longer.steps for longer in toy.longer(config(steps=steps))] == expected
+    # of 30 steps a fifth and a tenth are below the range
+    for steps, expected in ((100, [50, 20, 10]), (30, [15]), (155, [31])):
+        assert [shorter.steps for shorter in toy.shorter(config(steps=steps))] == expected
 
 
 def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
@@ -416,10 +388,8 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
         phase_helper.write_end_state(path, bytes(10))
         if path.exists():
             os.utime(path.parent, (number, number))
-    assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == [
-        "job2",
-        "job3",
-    ]
+    ends = jobs_folder().glob("*/ends/*.safetensors")
+    assert sorted(path.parts[-3] for path in ends) == ["job2", "job3"]
     phase_helper.write_end_state(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
     assert not (jobs_folder() / "job4").exists()
     phase_helper.write_end_state(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
@@ -494,9 +464,8 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
         {"version": 2},
         {"experiment": "no.such", "version": 1},
     ]
-    assert [queue.is_ready(queue.replace(state, **change)) for change in (*ready, *waits)] == [
-        True
-    ] * 3 + [False] * 4
+    assert all(queue.is_ready(queue.replace(state, **change)) for change in ready)
+    assert not any(queue.is_ready(queue.replace(state, **change)) for change in waits)
 
 
 @pytest.mark.parametrize(
@@ -510,12 +479,8 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     ids=str,
 )
 def test_a_run_that_ends_soon_needs_no_other_worker(state, spare):
-    assert (
-        spawn._spare_trainings(
-            queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **state})
-        )
-        == spare
-    )
+    job_state = queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **state})
+    assert spawn._spare_trainings(job_state) == spare
 
 
 def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
@@ -523,11 +488,8 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
     monkeypatch.setattr(
         terminal.tqdm, "write", lambda message, file: lines.append((message, file is sys.stderr))
     )
-    monkeypatch.setattr(
-        folder,
-        "read_cluster_status",
-        lambda: folder.ClusterStatus(refused=["one was refused"]),
-    )
+    status = folder.ClusterStatus(refused=["one was refused"])
+    monkeypatch.setattr(folder, "read_cluster_status", lambda: status)
     states = [
         queue.JobState("a", TOY, {}, "queued", message="z is full"),
         queue.JobState("b", TOY, {}, "interrupted", message="a is full"),
@@ -581,17 +543,17 @@ def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
         queue.JobState("k", TOY, {}, "done"),
     ]
     watches = []
-    starts_ = []
+    worker_starts = []
     monkeypatch.setattr(queue, "state", lambda key: states.pop(0))
     monkeypatch.setattr(queue, "watch", lambda *of: watches.append(of))
-    monkeypatch.setattr(spawn, "ensure_workers", lambda *of: starts_.append(of))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda *of: worker_starts.append(of))
     terminal._watch("k", TOY)
     assert bar == [
         [TOY, "queued", False, 0, None],
         [TOY, "loss 0.1235", False, 30, 120],
         [TOY, "loss 0.5", False, 0, 120],
     ]
-    assert watches == [("k", f"terminal-{os.getpid()}")] * 3 and starts_ == [()] * 3
+    assert watches == [("k", f"terminal-{os.getpid()}")] * 3 and worker_starts == [()] * 3
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run,
 others are not."""
 
-import re
 from collections import OrderedDict
+from urllib.parse import urlencode
 
 import pytest
-from house import ROOT
 from streamlit.testing.v1 import AppTest
+from test_links import labelled, opened, warnings_of
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
@@ -17,7 +17,7 @@ from pages.ui.link import answers
 
 LESSONS = registry.lessons()
 TAUGHT = [
-    (name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises
+    (name, exercise.name) for name, (_, lesson) in LESSONS.items() for exercise in lesson.exercises
 ]
 OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every experiment may have
 
@@ -48,12 +48,10 @@ def test_what_a_lesson_fixes_and_hides_is_there(taught):
     for field, value in lesson.fixed.items():
         owner = preset.config if field in knobs_of(experiment.config) else view
         knobs_of(type(owner))[field].check(field, value)
-        assert (
-            getattr(owner, field) == value
-        )  # so that its run is there, and beats start from what it fixes
-    drawers = {
-        drawing.place for drawing in experiment.drawings if drawing.applies(preset.config)
-    } - {STAGE} | OWN
+        # so that its run is there, and beats start from what it fixes
+        assert getattr(owner, field) == value
+    drawings = [drawing for drawing in experiment.drawings if drawing.applies(preset.config)]
+    drawers = {drawing.place for drawing in drawings} - {STAGE} | OWN
     assert set(lesson.hidden) <= {*CONTROLS, *drawers}
 
 
@@ -62,9 +60,8 @@ def test_what_it_hides_or_fixes_no_beat_needs(taught):
     beats = {beat.name: beat for beat in experiment.story.beats}
     assert set(lesson.predict) <= beats.keys() and all(beats[name].ask for name in lesson.predict)
     for beat in beats.values():
-        assert beat.drawer not in lesson.hidden and not set(beat.view) & lesson.fixed.keys(), (
-            beat.name
-        )
+        assert beat.drawer not in lesson.hidden, beat.name
+        assert not set(beat.view) & lesson.fixed.keys(), beat.name
 
 
 def test_the_notes_show_what_there_is(taught):
@@ -86,9 +83,8 @@ def test_three_exercises_that_say_how_exact(taught):
     lesson, _, _ = taught
     assert len({exercise.name for exercise in lesson.exercises}) == 3
     for exercise in lesson.exercises:
-        assert any(word in exercise.ask for word in ("Within", "within", "decimal", "Exactly")), (
-            exercise.ask
-        )
+        exactness = ("Within", "within", "decimal", "Exactly")
+        assert any(word in exercise.ask for word in exactness), exercise.ask
         assert exercise.hint.endswith((".", "?")) and exercise.unit
 
 
@@ -130,8 +126,7 @@ def test_an_answer_on_the_edge_counts():
     exercise = Exercise(
         "x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look."
     )
-    assert exercise.accepts(None, "11")
-    assert exercise.accepts(None, "9")
+    assert exercise.accepts(None, "11") and exercise.accepts(None, "9")
     assert not exercise.accepts(None, "11.01")
     assert exercise.answer(None) == "10. So."
 
@@ -147,25 +142,12 @@ def test_what_a_drawer_shows_of_one_seed_counts():
         assert exercise.accepts(run, f"{ours / zero:.1f}")
 
 
-def opened(page: str, link: dict[str, str]) -> AppTest:
-    """The page as drawn for that link, without a browser."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page(f"pages/{page}.py")
-    for name, value in link.items():
-        app.query_params[name] = value
-    return app.run()
-
-
 def sliders(app: AppTest) -> list:
     """Return the sliders that are drawn once every group of settings is open."""
     id = app.session_state["id"]
     for knob in knobs_of(registry.experiment(id).config).values():
         app.session_state[f"{id}:group {knob.group}"] = True
     return list(app.run().select_slider)
-
-
-def warned(app: AppTest) -> list[str]:
-    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -175,29 +157,28 @@ def test_whatever_a_link_says_the_lesson_holds(name: str):
     fixed = {
         field: str(not value) for field, value in lesson.fixed.items() if isinstance(value, bool)
     }
-    app = opened(paper.name, {"lesson": name, "preset": "none", **settings, **fixed})
+    link = {"lesson": name, "preset": "none", **settings, **fixed}
+    app = opened(paper.name, urlencode(link))
     assert not app.exception and not app.error
-    assert len(warned(app)) == 1 + len(settings) + len(fixed)
-    assert all(
-        warning.startswith("In this lesson ") and warning.endswith("is not used.")
-        for warning in warned(app)
-    )
-    assert not any(
-        "nearest one" in each.value for each in app.markdown
-    )  # the lesson's own run is on screen
-    disabled = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
+    assert len(warnings_of(app)) == 1 + len(settings) + len(fixed)
+    for warning in warnings_of(app):
+        assert warning.startswith("In this lesson ") and warning.endswith("is not used.")
+    # the lesson's own run is on screen
+    assert not any("nearest one" in markdown.value for markdown in app.markdown)
+    disabled = {slider.key.rpartition(":")[2]: slider.disabled for slider in sliders(app)}
     assert "settings" in lesson.hidden or {*settings, *fixed} & disabled.keys()
-    assert all(held_fast for field, held_fast in disabled.items() if field in (*settings, *fixed))
+    assert all(fast for field, fast in disabled.items() if field in (*settings, *fixed))
 
 
 def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
-    app = opened("gdssm", {"lesson": "state-is-gradient", "seed": "3", "at_once": "false"})
-    assert next(each for each in sliders(app) if each.label.startswith("context pairs")).disabled
-    next(each for each in app.button if each.label == "Back to the preset").click().run()
+    app = opened("gdssm", "lesson=state-is-gradient&seed=3&at_once=false")
+    pairs = [slider for slider in sliders(app) if slider.label.startswith("context pairs")]
+    assert pairs[0].disabled
+    labelled(app.button, "Back to the preset").click().run()
     assert app.query_params["lesson"] == "state-is-gradient" and "seed" not in app.query_params
-    next(each for each in app.button if each.label == "Leave the lesson").click().run()
+    labelled(app.button, "Leave the lesson").click().run()
     assert "lesson" not in app.query_params and app.query_params["experiment"] == "layer"
-    assert not any(each.disabled for each in sliders(app))
+    assert not any(slider.disabled for slider in sliders(app))
 
 
 def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
@@ -237,7 +218,7 @@ def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
 
 @pytest.mark.parametrize(("page", "name"), [("birth", "nothing"), ("memformers", "induction-head")])
 def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, name: str):
-    warnings = warned(opened(page, {"lesson": name}))
+    warnings = warnings_of(opened(page, f"lesson={name}"))
     assert len(warnings) == 1
     assert warnings[0].startswith(f"There is no lesson '{name}' on this page")
     assert all(other in warnings[0] for other in LESSONS)

@@ -154,13 +154,13 @@ def test_compare_has_the_difference_and_its_error(run):
 
 def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path, monkeypatch):
     page = run.html()
-    contents_of = {}
+    data = {}
     for name in ("settings", "stage"):
         text = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page)
         assert text is not None
-        contents_of[name] = json.loads(text[1])
-    stage = contents_of["stage"]
-    assert contents_of["settings"]["settings"]["d"] == 64
+        data[name] = json.loads(text[1])
+    stage = data["stage"]
+    assert data["settings"]["settings"]["d"] == 64
     assert stage["steps"] == run.steps and len(stage["headlines"]) == len(run.steps)
     moving = [panel for panel in stage["panels"] if panel["frames"]]
     assert moving and all(len(panel["frames"]) == len(run.steps) for panel in moving)

@@ -35,6 +35,15 @@ def titles(app: AppTest) -> list[str]:
     )
 
 
+def warnings_of(app: AppTest) -> list[str]:
+    """The page's warnings without their escapes."""
+    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]
+
+
+def labelled(elements, label: str):
+    return next(element for element in elements if element.label == label)
+
+
 def clock_data(app: AppTest) -> dict[str, Any]:
     """What the clock is given."""
     component = next(
@@ -118,16 +127,13 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
     page: str, link: str, said: list[str]
 ) -> None:
     app = opened(page, link)
-    warnings = [
-        re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning
-    ]  # without escapes
+    warnings = warnings_of(app)
     assert not app.exception and not app.error
     for message in said:
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
-    assert not any(
-        "nearest trained run" in markdown.value for markdown in app.markdown
-    )  # no run of another setting is there
+    # no run of another setting is there
+    assert not any("nearest trained run" in markdown.value for markdown in app.markdown)
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
 
@@ -145,9 +151,8 @@ def _with_first_drawing(monkeypatch, id: str, draw) -> None:
     st.cache_resource.clear()
 
 
-@pytest.mark.parametrize(
-    "name", ["corrections", "layer"]
-)  # a still panel, one that the clock moves
+# a still panel, one that the clock moves
+@pytest.mark.parametrize("name", ["corrections", "layer"])
 def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(
     monkeypatch, caplog, name
 ) -> None:
@@ -197,10 +202,8 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
         assert at(opened("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
     assert at(opened("birth", "step=0")) == 0
     assert at(opened("birth", "step=999")) == at(opened("birth", ""))
-    app = opened("birth", "step=-1")
-    assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [
-        True
-    ]
+    (warning,) = opened("birth", "step=-1").warning
+    assert "step must be a whole number from 0" in warning.value
 
 
 @pytest.mark.parametrize(
@@ -221,10 +224,8 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
 )
 def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> None:
     app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
-    warnings = [re.sub(r"\\(\W)|\u2060", r"\1", warning.value) for warning in app.warning]
-    assert [
-        f"cell must be {message}" in warning and f"got '{cell}'" in warning for warning in warnings
-    ] == [True]
+    (warning,) = [text.replace("\u2060", "") for text in warnings_of(app)]
+    assert f"cell must be {message}" in warning and f"got '{cell}'" in warning
     assert not app.exception and not app.error
     assert app.subheader  # a number is explained all the same
 
@@ -232,9 +233,8 @@ def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> Non
 def test_a_pinned_cell_explains_its_number() -> None:
     app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
     assert app.subheader[0].value.startswith("W_O², output")
-    table = next(
-        element.proto.body for element in app.get("html") if 'class="making"' in element.proto.body
-    )
+    bodies = [element.proto.body for element in app.get("html")]
+    table = next(body for body in bodies if 'class="making"' in body)
     assert "their product" in table and "softmax" in table
     assert [field.value for field in app.number_input][-2:] == [3, 4]
     assert not app.warning and not app.exception

@@ -67,25 +67,23 @@ SMALL = {
 def used(id: str, chosen: dict) -> dict[str, int]:
     environment = {**spawn._REUSED, **spawn._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
-    output = subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    return json.loads(output.splitlines()[-1])
+    process = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", CASES)
 def test_an_estimate_holds(id):
-    bytes_ = used(id, CASES[id])
-    assert bytes_["used"] / FACTOR <= bytes_["said"], bytes_
-    assert bytes_["said"] <= bytes_["used"] * FACTOR or id in LESS, bytes_
+    sizes = used(id, CASES[id])
+    assert sizes["used"] / FACTOR <= sizes["said"], sizes
+    assert sizes["said"] <= sizes["used"] * FACTOR or id in LESS, sizes
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", SMALL)
 def test_a_small_run_takes_little(id):
-    bytes_ = used(id, SMALL[id])
-    assert bytes_["used"] <= bytes_["said"] + BESIDE, bytes_
+    sizes = used(id, SMALL[id])
+    assert sizes["used"] <= sizes["said"] + BESIDE, sizes
 
 
 def test_every_experiment_is_measured():

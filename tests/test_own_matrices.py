@@ -12,7 +12,7 @@ from house import house
 from recorder import Recorder
 from safetensors.numpy import save
 from safetensors.torch import save as save_torch
-from test_links import opened
+from test_links import labelled, opened
 
 from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE
@@ -58,17 +58,17 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_numbers_of_any_precision_are_taken(dtype):
     expected = {name: torch.tensor(array).to(dtype) for name, array in arrays().items()}
-    matrices = read(save_torch(expected))
-    assert list(matrices.named) == list(own_matrices.SHAPES) and not matrices.left_out
-    for name, array in matrices.named.items():
+    own = read(save_torch(expected))
+    assert list(own.named) == list(own_matrices.SHAPES) and not own.left_out
+    for name, array in own.named.items():
         assert array.dtype == np.float32 and np.array_equal(array, expected[name].float().numpy())
-    assert matrices.fields == {**SIZES, "layers": 2, "feed_forward": True}
+    assert own.fields == {**SIZES, "layers": 2, "feed_forward": True}
 
 
 def test_what_may_be_left_out_and_what_is_not_read_is_said():
-    matrices = read(save(arrays(W_K1=None, W_F=None, other=np.zeros(3))))
-    assert matrices.fields == {**SIZES, "layers": 1, "feed_forward": False}
-    description = " ".join(describe(matrices))
+    own = read(save(arrays(W_K1=None, W_F=None, other=np.zeros(3))))
+    assert own.fields == {**SIZES, "layers": 1, "feed_forward": False}
+    description = " ".join(describe(own))
     assert (
         "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: "
         "other." in description
@@ -118,18 +118,16 @@ def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(co
 
 
 def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here):
-    matrices = read(save(arrays()))
-    digest = documents.keep("matrices", matrices)
+    own = read(save(arrays()))
+    digest = documents.keep("matrices", own)
     (file,) = here.iterdir()
     assert file.stem == digest and file.stat().st_mode & 0o077 == 0
-    assert all(
-        np.array_equal(array, matrices.named[name]) for name, array in load(digest).named.items()
-    )
+    assert all(np.array_equal(array, own.named[name]) for name, array in load(digest).named.items())
     assert read(file.read_bytes()).digest == digest
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the file again"):
         load(digest)
-    documents.keep("matrices", matrices)
+    documents.keep("matrices", own)
     assert load(digest).digest == digest
 
 
@@ -201,23 +199,17 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
         trained = measured(registry.experiment(ID).config(**small))
         saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
         config = of_file(saved.path.read_bytes(), K=2)
-        computed = measured(config)
-        assert computed.snapshot_steps == [0]
-        assert not [name for name in computed.tensors if name.startswith("batch/")]
+        own = measured(config)
+        assert own.snapshot_steps == [0]
+        assert not [name for name in own.tensors if name.startswith("batch/")]
         expected = measures(trained)
-        measured_ = measures(computed)
-        assert expected.keys() == measured_.keys()
-        assert expected == pytest.approx(measured_, abs=1e-6)
+        computed = measures(own)
+        assert expected.keys() == computed.keys()
+        assert expected == pytest.approx(computed, abs=1e-6)
         for name in ("W_O2", "W_K2", *(["W_K1"] if layers == 2 else [])):
-            assert np.array_equal(computed[f"final/{name}"], trained[f"final/{name}"])
-        assert measured(
-            of_file(
-                store.default()
-                .save(ID, config, computed.tensors, {"metrics": []})
-                .path.read_bytes(),
-                K=2,
-            )
-        )
+            assert np.array_equal(own[f"final/{name}"], trained[f"final/{name}"])
+        saved = runs.save(ID, config, own.tensors, {"metrics": []})
+        assert measured(of_file(saved.path.read_bytes(), K=2))
 
 
 @pytest.mark.parametrize("left_out", [{}, {"W_F": None}, {"W_K1": None, "W_F": None}])
@@ -228,22 +220,19 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
     for drawing in experiment.drawings:
         if drawing.applies(config):
             panel = drawing.draw(run, experiment.view())
-            assert panel.title and (panel.figure is not None or panel.table is not None), (
-                drawing.name
-            )
+            assert panel.title, drawing.name
+            assert panel.figure is not None or panel.table is not None, drawing.name
             text = f"{panel.title} {panel.note} {panel.caption}"
             assert "Step " not in text and " trained" not in text, drawing.name
     with pytest.raises(CannotDraw, match="have no initial value"):
         matrices.surgery(run, experiment.view(graft_W_O2="initial"))
-    panel_ = behaviour.probes_panel(run, experiment.view())
+    probes = behaviour.probes_panel(run, experiment.view())
     headline = experiment.headline(run, experiment.view())
-    assert f", {panel_.title.removeprefix('Right in context: ')} of the" in headline
-    assert dict(panel_.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
+    assert f", {probes.title.removeprefix('Right in context: ')} of the" in headline
+    assert dict(probes.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
     kinds = {box.kind for box in experiment.diagram(config).boxes}
     assert kinds == {"given", "computed", "sum"}
-    assert experiment.headline(run, experiment.view()).startswith(
-        "With your matrices, which are not trained here, "
-    )
+    assert headline.startswith("With your matrices, which are not trained here, ")
     metrics = experiment.metrics(run)
     assert len(metrics) >= 3 and {metric.verdict(config) for metric in metrics} == {ELSEWHERE}
     assert not experiment.milestones(run)
@@ -254,25 +243,23 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
 
 def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        matrices = read(save(arrays()))
+        own = read(save(arrays()))
         saved = runs.save(
             ID, of_file(save(arrays())), {"curve/step": np.arange(1)}, {"metrics": []}
         )
         assert runs.headers(ID) == [saved]
-        own_matrices.path_of(matrices.digest).unlink()
+        own_matrices.path_of(own.digest).unlink()
         assert runs.headers(ID) == [] and runs.load(saved) is None
-        documents.keep("matrices", matrices)
+        documents.keep("matrices", own)
         assert runs.headers(ID) == [saved] and runs.load(saved) is not None
 
 
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):
     app = opened("birth", "matrices=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
-    assert [
-        "must be ones that were given on this computer" in element.value for element in app.warning
-    ] == [True]
-    next(element for element in app.button if element.label == "Take trained ones instead").click()
-    app.run()
+    (warning,) = app.warning
+    assert "must be ones that were given on this computer" in warning.value
+    labelled(app.button, "Take trained ones instead").click().run()
     assert not app.warning and not {"matrices", "d"} & set(app.query_params)
 
 

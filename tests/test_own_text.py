@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from house import house
-from test_links import opened
+from test_links import labelled, opened
 
 from icl_core import registry
 from icl_core.command.cli import main
@@ -57,10 +57,8 @@ def test_what_is_left_out_is_named_with_its_number():
         "Counted as a space: tab × 1.",
         "Counted as a newline: carriage return with line feed × 2.",
     ]
-    assert (
-        describe(count("ab\u00a0cd\u2003e"))[1]
-        == "Counted as a space: no-break space × 1, em space × 1."
-    )
+    description = describe(count("ab\u00a0cd\u2003e"))
+    assert description[1] == "Counted as a space: no-break space × 1, em space × 1."
 
 
 def test_of_a_large_alphabet_the_256_most_frequent_are_kept():
@@ -122,10 +120,9 @@ def test_counts_that_were_kept_before_are_loaded(here):
 @pytest.mark.parametrize("damage", [b"", b"{}", None, b'{"characters":["a"]}'])
 def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, damage):
     digest = documents.keep("text", count(GERMAN))
-    content = (here / f"{digest}.json").read_bytes()
-    (here / f"{digest}.json").write_bytes(
-        content.replace(b"[", b"[1,", 1) if damage is None else damage
-    )
+    file = here / f"{digest}.json"
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"[", b"[1,", 1) if damage is None else damage)
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the text again"):
         load(digest)
     documents.keep("text", count(GERMAN))
@@ -159,9 +156,8 @@ def test_the_text_becomes_the_task(here, id):
         with pytest.raises(BadSetting, match=message):
             replace(own, **change)
     if hasattr(own, "triggers"):
-        with pytest.raises(
-            BadSetting, match="N must be at least 6 where triggers are rare ones, got 5"
-        ):
+        message = "N must be at least 6 where triggers are rare ones, got 5"
+        with pytest.raises(BadSetting, match=message):
             replace(own, N=5, K=1, triggers="fixed rare")
     with pytest.raises(BadSetting, match="Tiny Shakespeare has, got 66"):
         config(N=66)
@@ -178,12 +174,12 @@ def test_the_keys_of_shipped_runs_are_what_they_were():
 @settings
 class Grown:
     d: int = slider("width", 2, 64, default=8)
-    given: str = document("text", "the one here", of="text", added=True)
+    source: str = document("text", "the one here", of="text", added=True)
 
 
 def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
-    own = Grown(given="0123456789abcdef")
-    assert to_stored(Grown()) == {"d": 8} and to_stored(own) == {"d": 8, "given": own.given}
+    own = Grown(source="0123456789abcdef")
+    assert to_stored(Grown()) == {"d": 8} and to_stored(own) == {"d": 8, "source": own.source}
     assert from_stored(Grown, {"d": 8}) == Grown() and from_stored(Grown, to_stored(own)) == own
     assert differences(own, Grown()) == ["text = your own (0123…) (preset the one here)"]
 
@@ -223,13 +219,9 @@ def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, cap
 def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
     app = opened("birth", "text=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
-    assert [
-        "must be one that was given on this computer" in element.value for element in app.warning
-    ] == [True]
-    next(
-        element for element in app.button if element.label == "Take Tiny Shakespeare instead"
-    ).click()
-    app.run()
+    (warning,) = app.warning
+    assert "must be one that was given on this computer" in warning.value
+    labelled(app.button, "Take Tiny Shakespeare instead").click().run()
     assert not app.warning and "text" not in app.query_params and app.query_params["d"] == "64"
 
 
@@ -240,25 +232,25 @@ def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(he
     few = documents.keep("text", count("abcd" * 9))
     app = opened("birth", f"text={few}&{TINY}")
     assert not app.exception and not app.error and not app.warning
-    line = next(field for field in app.text_input if field.label == LINE_LABEL)
+    line = labelled(app.text_input, LINE_LABEL)
     assert {"K=2", f"text={few}", "N=4"} <= set(line.value.split("; "))
     many = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = opened("birth", f"text={many}&K=7&{TINY}")
-    line = next(field for field in app.text_input if field.label == LINE_LABEL)
+    line = labelled(app.text_input, LINE_LABEL)
     assert {"K=7", f"text={many}", "N=99"} <= set(line.value.split("; "))
 
 
 def test_the_preset_s_N_is_kept_beside_a_text(here):
     digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = opened("birth", f"text={digest}&{TINY}")
-    line = next(field for field in app.text_input if field.label == LINE_LABEL)
+    line = labelled(app.text_input, LINE_LABEL)
     line.input(line.value.replace("N=99", "N=65")).run()
     assert app.query_params["N"] == "65"
-    line = next(field for field in app.text_input if field.label == LINE_LABEL)
+    line = labelled(app.text_input, LINE_LABEL)
     assert f"text={digest}; N=65" in line.value
     line.input(f"text={digest}").run()
     assert app.query_params["N"] == "99"
-    line = next(field for field in app.text_input if field.label == LINE_LABEL)
+    line = labelled(app.text_input, LINE_LABEL)
     line.input("").run()
     assert not {"text", "N", "K"} & set(app.query_params)
     config = registry.experiment("birth.induction").config(text=digest, N=65)
