@@ -9,7 +9,7 @@ import pytest
 from house import ROOT, house
 from safetensors.numpy import save
 from test_links import opened
-from test_own_matrices import ID, N, T, d, given
+from test_own_matrices import ID, N, T, arrays, d
 
 from icl_core import registry
 from icl_core.command.cli import main
@@ -96,7 +96,7 @@ def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
 
 def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
+    (tmp_path / "mine.safetensors").write_bytes(save(arrays(W_F=None)))
     assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
     said = capsys.readouterr().out
     assert "N = 10, T = 32, d = 16; two layers" in said

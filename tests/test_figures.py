@@ -235,17 +235,17 @@ def test_large_maps_become_json_quickly():
     ],
 )
 def test_a_short_log_axis_has_its_numbers_written_out(limits, labels):
-    drawn = figures.curves([Curve("a", [0, 1], limits)], "x", "y", log_y=True, y_range=limits)
-    assert list(drawn.plotly().layout.yaxis.ticktext) == labels
-    assert np.allclose(drawn.plotly().layout.yaxis.tickvals, [float(label) for label in labels])
+    figure = figures.curves([Curve("a", [0, 1], limits)], "x", "y", log_y=True, y_range=limits)
+    assert list(figure.plotly().layout.yaxis.ticktext) == labels
+    assert np.allclose(figure.plotly().layout.yaxis.tickvals, [float(label) for label in labels])
 
 
 def test_a_long_log_axis_has_powers_of_ten():
-    drawn = figures.curves(
+    figure = figures.curves(
         [Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0)
     )
-    assert list(drawn.plotly().layout.yaxis.ticktext) == ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]
-    assert np.allclose(drawn.plotly().layout.yaxis.tickvals, [1e-6, 1e-4, 1e-2, 1])
+    assert list(figure.plotly().layout.yaxis.ticktext) == ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]
+    assert np.allclose(figure.plotly().layout.yaxis.tickvals, [1e-6, 1e-4, 1e-2, 1])
 
 
 def test_the_mean_over_seeds_leaves_out_what_has_no_value():
@@ -264,11 +264,10 @@ def test_a_number_is_written_with_a_true_minus(value, text):
 
 def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():
     series = [figures.Curve("trained", np.arange(3.0), np.arange(3.0))]
-    drawn = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
-    larger = figures.enlarged(drawn)
-    assert larger.data == drawn.data and larger.layout["height"] == drawn.layout["height"]
-    assert (
-        larger.layout["xaxis"]["tickfont"]["size"] >= 14 > drawn.layout["xaxis"]["tickfont"]["size"]
-    )
+    figure = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
+    larger = figures.enlarged(figure)
+    assert larger.data == figure.data and larger.layout["height"] == figure.layout["height"]
+    assert figure.layout["xaxis"]["tickfont"]["size"] < 14
+    assert larger.layout["xaxis"]["tickfont"]["size"] >= 14
     assert larger.layout["annotations"][0]["font"]["size"] >= 14
-    assert larger.layout["margin"]["l"] > drawn.layout["margin"]["l"]
+    assert larger.layout["margin"]["l"] > figure.layout["margin"]["l"]

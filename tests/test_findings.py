@@ -165,13 +165,14 @@ def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
         == measurements.verdict_rank(NOT_RUN)
         > max(map(measurements.verdict_rank, order[:3]))
     )
-    here = tuple(finding(verdict, at=header()) for verdict in order[:3])
-    assert Summary(here, ()).verdict == "fails"
+    findings = tuple(finding(verdict, at=header()) for verdict in order[:3])
+    assert Summary(findings, ()).verdict == "fails"
     elsewhere = finding(ELSEWHERE, at=header())
     assert Summary((), (elsewhere,)).verdict == CLASSROOM_ONLY
     assert Summary((), (finding(NOT_RUN),)).verdict == NOT_RUN
-    assert Summary(here[2:], (elsewhere,)).verdict == "reproduced"
-    assert Summary((), here).first is here[0] and Summary(here[1:], here).first is here[1]
+    assert Summary(findings[2:], (elsewhere,)).verdict == "reproduced"
+    assert Summary((), findings).first is findings[0]
+    assert Summary(findings[1:], findings).first is findings[1]
 
 
 def test_a_summary_counts_shipped_runs_at_the_setting_and_those_made_here_where_there_is_none():

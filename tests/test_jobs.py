@@ -68,8 +68,8 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
     key = ask()
     assert (queue.state(key).status, queue.state(key).position) == ("queued", 1)
     assert worker.work(once=True, slots=1) == 1
-    done = queue.state(key)
-    assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
+    state = queue.state(key)
+    assert (state.status, state.step, state.total, state.position) == ("done", 20, 20, 0)
     header = runs.find(Request(TOY, config()))
     assert header.key == key and [record["claim"] for record in header.info["metrics"]] == [
         "toy.recovered",
@@ -246,13 +246,13 @@ def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     monkeypatch.setattr(JobProgress, "resume", note_start)
     assert worker.work(once=True, slots=9) == 1
     assert queue.state(key).status == "done" and starts == [(last_step, True)]
-    interrupted = content(runs.find(Request(TOY, settings)).path)
+    resumed = content(runs.find(Request(TOY, settings)).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
         queue.submit(Request(TOY, settings))
         assert worker.work(once=True, slots=9) == 1
         assert starts == [(last_step, True), (0, False)]
-        assert content(other.find(Request(TOY, settings)).path) == interrupted
+        assert content(other.find(Request(TOY, settings)).path) == resumed
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
@@ -268,25 +268,25 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
     """It is the only one, however often a server starts, and it does not end while the server
     lives."""
     popen = subprocess.Popen
-    started = []
+    workers = []
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
         patch.setattr(spawn.os, "getpid", lambda: server.pid)
 
         def start(*arguments, **options):
-            started.append(popen(*arguments, **options))
-            return started[-1]
+            workers.append(popen(*arguments, **options))
+            return workers[-1]
 
         patch.setattr(spawn.subprocess, "Popen", start)
         spawn.warm()
         wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()
-    (warm,) = started
+    (worker_process,) = workers
     key = ask()
     wait_for(lambda: runs.exact(TOY, key), "the run")
-    assert warm.poll() is None
+    assert worker_process.poll() is None
     server.communicate(b"\n")
-    assert warm.wait(timeout=90) == 0  # some seconds after its last job
+    assert worker_process.wait(timeout=90) == 0  # some seconds after its last job
 
 
 def test_a_full_house_starts_no_worker():
@@ -412,12 +412,12 @@ def test_diverged_is_told_from_a_fault():
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
     keys = [ask(seed=seed) for seed in range(12)]
     assert [state.position for state in queue.states()] == list(range(1, 13))
-    read = []
+    keys_read = []
     row = table._row
-    monkeypatch.setattr(table, "_row", lambda values: read.append(values[0]) or row(values))
-    assert [state.position for state in queue.states()] == list(range(1, 13)) and not read
+    monkeypatch.setattr(table, "_row", lambda values: keys_read.append(values[0]) or row(values))
+    assert [state.position for state in queue.states()] == list(range(1, 13)) and not keys_read
     queue.cancel(keys[3])
     assert [state.position for state in queue.states() if not state.ended] == list(range(1, 12))
-    assert set(read) == {keys[3]}
+    assert set(keys_read) == {keys[3]}
     table.delete(keys[0])
     assert [state.key for state in queue.states()] == keys[1:]

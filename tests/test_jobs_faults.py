@@ -92,11 +92,11 @@ def fill(monkeypatch, often):
 def during_training(monkeypatch, act, step: int = 10) -> None:
     """Have `act` happen once the training has come to `step`."""
     report = job_progress.JobProgress.report
-    acted = []
+    results = []
 
     def reports(self, done, *rest):
-        if done >= step and not acted:
-            acted.append(act())
+        if done >= step and not results:
+            results.append(act())
         report(self, done, *rest)
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
@@ -145,10 +145,10 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     key = ask()
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
-    spare = (Job(key).live, folder.jobs_folder() / "reserve")
+    files = (Job(key).live, folder.jobs_folder() / "reserve")
     write = table.write_state
-    assert all(path.exists() for path in spare)
-    full = lambda: any(path.exists() for path in spare)  # noqa: E731
+    assert all(path.exists() for path in files)
+    full = lambda: any(path.exists() for path in files)  # noqa: E731
     monkeypatch.setattr(table, "write_state", lambda *of: no_room() if full() else write(*of))
     Job(key).write_state(status="running", message="the disk is full")
     assert Job(key).state()["message"] == "the disk is full"
@@ -158,9 +158,9 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
     runs, monkeypatch, often
 ):
     key = ask()
-    started = []
+    workers = []
     now = [1e9]
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: now[0])
     with monkeypatch.context() as patch:
@@ -173,7 +173,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
             assert state.message.startswith("the disk is full; the run will be kept")
             assert "the disk is full" in training.describe(state)
             assert read_record(Job(key).checkpoint)["step"] == 20
-            assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
+            assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not workers
             pauses.append(state.retry_at - now[0])
             now[0] = state.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
@@ -194,12 +194,12 @@ def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free,
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
     key = ask()
-    started = []
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    workers = []
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
-    assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not workers
     fill("nothing")
-    assert spawn.ensure_workers(1) == 1 and len(started) == 1
+    assert spawn.ensure_workers(1) == 1 and len(workers) == 1
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -290,26 +290,26 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 @pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
     key = ask()
-    saved = []
+    saves = []
     save = runs.save
-    monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
-    of = runs if place == "save" else train
-    act = getattr(of, place)
+    monkeypatch.setattr(runs, "save", lambda *of: saves.append(key) or save(*of))
+    owner = runs if place == "save" else train
+    act = getattr(owner, place)
 
-    def cancelled_meanwhile(*arguments):
-        done = act(*arguments)
+    def act_and_cancel(*arguments):
+        result = act(*arguments)
         queue.cancel(key)
-        return done
+        return result
 
-    monkeypatch.setattr(of, place, cancelled_meanwhile)
+    monkeypatch.setattr(owner, place, act_and_cancel)
     train_all()
     assert queue.state(key).status == "cancelled" and runs.headers() == []
-    assert len(saved) == (place == "save")
+    assert len(saves) == (place == "save")
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
     key = ask()
-    computed = []
+    measured_runs = []
     report = job_progress.JobProgress.report
 
     def reports(self, done, *rest):
@@ -318,42 +318,42 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
             queue.cancel(key)
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
-    monkeypatch.setattr(train, "_measure_run", lambda *run: computed.append(run) or {})
+    monkeypatch.setattr(train, "_measure_run", lambda *run: measured_runs.append(run) or {})
     train_all()
-    assert queue.state(key).status == "cancelled" and not computed
+    assert queue.state(key).status == "cancelled" and not measured_runs
 
 
 @pytest.mark.parametrize("born", ["mine", 12345.0])
 def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
     key = ask()
-    ended = []
-    monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
-    began = psutil.Process().create_time() if born == "mine" else born
+    terminated = []
+    monkeypatch.setattr(psutil.Process, "terminate", lambda self: terminated.append(self.pid))
+    birth = psutil.Process().create_time() if born == "mine" else born
     with hold_lock(Job(key).folder / "lock"):
-        Job(key).write_state(status="running", pid=os.getpid(), born=began)
+        Job(key).write_state(status="running", pid=os.getpid(), born=birth)
         queue.interrupt(key)
-    assert ended == ([os.getpid()] if born == "mine" else [])
+    assert terminated == ([os.getpid()] if born == "mine" else [])
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
     key = ask()
-    files = []
+    looks = []
 
     def look() -> tuple[dict[str, bytes], dict]:
         paths = [path for path in Job(key).folder.iterdir() if path.is_file()]
         return {path.name: path.read_bytes() for path in paths}, Job(key).state()
 
-    def taken_over():
+    def take_over():
         (Job(key).folder / "lock").unlink()
         (Job(key).folder / "lock").touch()  # by the worker that has it now
-        files.append(look())
+        looks.append(look())
         if fails:
             raise ValueError("and then its training fails")
 
-    during_training(monkeypatch, taken_over)
+    during_training(monkeypatch, take_over)
     train_all()
-    assert look() == files[0] and runs.headers() == []
+    assert look() == looks[0] and runs.headers() == []
 
 
 def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
@@ -384,13 +384,13 @@ def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
     deleted = []
     delete = shutil.rmtree
 
-    def watched(path, **options):
+    def watch_delete(path, **options):
         if path.name in keys:
             assert not others_may_change()
             deleted.append(path.name)
         delete(path, **options)
 
-    monkeypatch.setattr(shutil, "rmtree", watched)
+    monkeypatch.setattr(shutil, "rmtree", watch_delete)
     for _ in keys:
         train_all()
     assert deleted == keys[:1] and [state.key for state in queue.states()] == keys[1:]
@@ -401,19 +401,19 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
     for key in keys:
         queue.cancel(key)
 
-    def asked_just_before():
+    def ask_just_before():
         ask(seed=0)
         return database.transaction()
 
-    monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=asked_just_before))
+    monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=ask_just_before))
     worker.forget_old()
     assert queue.state(keys[0]).status == "queued"
 
 
 @pytest.mark.parametrize("experiment", [TOY, "toy.yet_to_come"])
 def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
-    started = []
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    workers = []
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_of_record(request)
     place = {"visitor": "", "turn": 0, "later": False}
@@ -421,7 +421,7 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     key = ask()
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
-    assert spawn.ensure_workers(1) == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and not workers
 
 
 def test_a_request_names_the_version_it_was_asked_for():
@@ -467,12 +467,12 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
     key = ask()
     looks = []
 
-    def ends_at_the_third_look(count=None):
+    def end_at_the_third_look(count=None):
         looks.append(count)
         status = "cancelled" if len(looks) == 3 else "interrupted"
         Job(key).write_state(status=status, message="the disk is full")
 
-    monkeypatch.setattr(spawn, "ensure_workers", ends_at_the_third_look)
+    monkeypatch.setattr(spawn, "ensure_workers", end_at_the_third_look)
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
     watch_all([key], None)
     assert len(looks) == 3 and capsys.readouterr().err.count("the disk is full") == 1

@@ -47,7 +47,7 @@ def ended(key: str, at: float, status: str = "done", left: bool = False) -> str:
     return key
 
 
-def noted() -> int:
+def count_noted() -> int:
     """Of how many items the owners are noted."""
     return database.rows("SELECT count(DISTINCT item) FROM owners")[0][0]
 
@@ -109,7 +109,7 @@ def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
         owners.add(f"{number:02}", "b")
         change("UPDATE owners SET added = ? WHERE item = ?", 2e9 + number, f"{number:02}")
     assert all(owners.owners_of(what) == {"a"} for what in (job, run, text))
-    assert owners.owners_of("29") == {"b"} and noted() <= 10
+    assert owners.owners_of("29") == {"b"} and count_noted() <= 10
 
 
 def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkeypatch):

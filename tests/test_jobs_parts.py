@@ -112,12 +112,10 @@ def test_a_file_that_does_not_fit_is_set_aside(runs, tmp_path):
     assert folder.read_json(path, is_ours, "a state") == {"status": "queued"} and path.exists()
     path.write_bytes(b"{")
     assert folder.read_json(path, is_ours, "a state") is None and not path.exists()
-    (aside,) = (runs.local / "aside").iterdir()
-    assert (
-        aside.name.startswith("state-") and aside.suffix == ".json" and aside.read_bytes() == b"{"
-    )
+    (file,) = (runs.local / "aside").iterdir()
+    assert file.name.startswith("state-") and file.suffix == ".json" and file.read_bytes() == b"{"
     assert runs.messages() == [
-        f"{path} was set aside in {aside.parent}: expected a state, got something else."
+        f"{path} was set aside in {file.parent}: expected a state, got something else."
     ]
 
 
@@ -397,7 +395,7 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
 
 
 @pytest.fixture
-def started(monkeypatch):
+def commands(monkeypatch):
     """The commands of the workers that would have been started."""
     commands = []
     monkeypatch.setattr(
@@ -409,7 +407,7 @@ def started(monkeypatch):
 
 
 def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew_when_it_is_long(
-    started, monkeypatch
+    commands, monkeypatch
 ):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     monkeypatch.setattr(spawn, "_LONGEST_LOG", 10)
@@ -420,7 +418,7 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
             log.write_bytes(content)
         spawn._start_worker(3, {}, "--server", "7")
         assert log.read_bytes() == left
-    command, options = started[0]
+    command, options = commands[0]
     expected = [sys.executable, "-P", "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
     assert command == expected
     assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
@@ -430,14 +428,14 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
 
 
 def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(
-    started, monkeypatch
+    commands, monkeypatch
 ):
     assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
         ask(seed=seed)
     with hold_lock(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
-        assert spawn.ensure_workers(4) == 2 == len(started)
+        assert spawn.ensure_workers(4) == 2 == len(commands)
         assert spawn.ensure_workers(4) == 0  # these have not taken their slots yet
     starts.note_up()
     assert spawn.ensure_workers(2) == 2
@@ -445,14 +443,14 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
     assert spawn.where() == "on this machine"
 
 
-def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
+def test_a_worker_is_kept_warm_unless_one_is_there(commands, monkeypatch):
     ask()
     monkeypatch.setattr(device, "workers", lambda: 2)
     with hold_lock(spawn.slot_lock(1)):
         spawn.warm()
-    assert started == []
+    assert commands == []
     spawn.warm()
-    assert started[0][0][-4:] == ["--slots", "2", "--server", str(os.getpid())]
+    assert commands[0][0][-4:] == ["--slots", "2", "--server", str(os.getpid())]
 
 
 def test_a_job_of_what_is_not_here_or_not_yet_waits():

@@ -87,12 +87,12 @@ def test_after_a_failure_the_next_start_waits_longer_each_time(pids, monkeypatch
     pids.append(dead_process())
     now = time.time()
     monkeypatch.setattr(starts.time, "time", lambda: now)
-    begun = []
+    start_seconds = []
     for second in range(30):
         now = now + 1
         if spawn.ensure_workers(1):
-            begun.append(second)
-    assert begun == [0, 4, 20] and queue.state(key).status == "failed"
+            start_seconds.append(second)
+    assert start_seconds == [0, 4, 20] and queue.state(key).status == "failed"
 
 
 def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at_once, monkeypatch):
@@ -121,10 +121,10 @@ def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at
 def test_the_job_fails_with_the_reason_where_no_process_can_be_started(at_once, monkeypatch):
     key = ask()
 
-    def refused(*arguments, **options):
+    def refuse(*arguments, **options):
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(spawn.subprocess, "Popen", refused)
+    monkeypatch.setattr(spawn.subprocess, "Popen", refuse)
     for _ in range(starts.MOST_FAILURES + 1):
         spawn.ensure_workers(1)
     message = "no worker can be started: Resource temporarily unavailable"
@@ -212,36 +212,36 @@ def test_the_last_who_asks_for_a_job_that_waits_decides_its_variables(monkeypatc
     assert queue.state(key).environment["ICL_PRECISION"] == "highest"
 
 
-def test_no_worker_is_started_with_folders_that_a_request_names(started, monkeypatch):
+def test_no_worker_is_started_with_folders_that_a_request_names(environments, monkeypatch):
     """They hold code; who asked starts the worker."""
     monkeypatch.setenv("ICL_PAPERS", "/elsewhere")
     variables = table.current_environment()
     monkeypatch.undo()
     key = ask()
     table.write_environment(key, variables)
-    assert spawn.ensure_workers(1) == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and not environments
 
 
 @pytest.fixture
-def started(monkeypatch):
+def environments(monkeypatch):
     """The variables of each worker that was started, in whose place nothing runs."""
-    started = []
+    environments = []
     monkeypatch.setattr(
         spawn,
         "_start_worker",
-        lambda count, variables, *options: started.append(variables) or os.getpid(),
+        lambda count, variables, *options: environments.append(variables) or os.getpid(),
     )
-    return started
+    return environments
 
 
-def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(started, monkeypatch):
+def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(environments, monkeypatch):
     own = ask()
     monkeypatch.setenv("ICL_PRECISION", "highest")
     other = ask(seed=1)
     monkeypatch.delenv("ICL_PRECISION")
     assert worker.work(slots=1) == 1  # it ends at once, not after some idle seconds
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
-    assert [variables.get("ICL_PRECISION") for variables in started] == ["highest"]
+    assert [variables.get("ICL_PRECISION") for variables in environments] == ["highest"]
     starts.note_up()
     # where a slot is free for another worker, it goes on with its own
     own = ask(seed=2)
@@ -249,7 +249,7 @@ def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(started, 
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
 
 
-def test_an_idle_worker_serves_only_jobs_with_its_variables(started, monkeypatch):
+def test_an_idle_worker_serves_only_jobs_with_its_variables(environments, monkeypatch):
     monkeypatch.setenv("ICL_PRECISION", "highest")
     jobs_folder().mkdir(parents=True)
     starts.note_slot(0)  # as a worker does
@@ -259,7 +259,7 @@ def test_an_idle_worker_serves_only_jobs_with_its_variables(started, monkeypatch
         monkeypatch.delenv("ICL_PRECISION")
         ask(seed=1)
         assert spawn.ensure_workers(2) == 1
-    assert [variables.get("ICL_PRECISION") for variables in started] == [None]
+    assert [variables.get("ICL_PRECISION") for variables in environments] == [None]
 
 
 def test_runs_of_one_sweep_with_other_variables_are_not_trained_together(monkeypatch):
@@ -279,12 +279,12 @@ def test_a_worker_is_started_with_the_variables_of_the_request_and_not_with_its_
     ask()
     for name, value in (("ICL_PRECISION", "medium"), ("ICL_COMPILE", "1"), ("OTHER", "stays")):
         monkeypatch.setenv(name, value)
-    started = []
+    environments = []
     monkeypatch.setattr(
         spawn.subprocess,
         "Popen",
-        lambda command, env, **options: started.append(env) or psutil.Process(),
+        lambda command, env, **options: environments.append(env) or psutil.Process(),
     )
     assert spawn.ensure_workers(1) == 1
-    assert started[0]["ICL_PRECISION"] == "highest" and "ICL_COMPILE" not in started[0]
-    assert started[0]["OTHER"] == "stays"
+    assert environments[0]["ICL_PRECISION"] == "highest" and "ICL_COMPILE" not in environments[0]
+    assert environments[0]["OTHER"] == "stays"

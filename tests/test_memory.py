@@ -87,8 +87,8 @@ def test_a_small_run_takes_little(id):
 
 
 def test_every_experiment_is_measured():
-    measured = {*CASES, *SMALL}
-    assert measured >= {id for id in registry.experiment_ids() if not id.startswith("toy")}
+    ids = {*CASES, *SMALL}
+    assert ids >= {id for id in registry.experiment_ids() if not id.startswith("toy")}
 
 
 @pytest.mark.parametrize("id", [id for id in registry.experiment_ids() if not id.startswith("toy")])

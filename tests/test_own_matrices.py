@@ -172,7 +172,7 @@ def test_the_keys_of_shipped_runs_are_what_they_were():
     assert len(shipped) > 10
 
 
-def measured(config):
+def run_of(config):
     """The run of a config, computed here."""
     return Run(config, registry.experiment(ID).run(config, Recorder()), digest=str(hash(config)))
 
@@ -196,10 +196,10 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
     with house(tmp_path, monkeypatch) as runs:
         small = {"N": 12, "T": 32, "d": 16, "steps": 10, "batch": 16, "K": 2, "layers": layers}
         small |= {"feed_forward": True, "positions": "all"}
-        trained = measured(registry.experiment(ID).config(**small))
-        saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
-        config = of_file(saved.path.read_bytes(), K=2)
-        own = measured(config)
+        trained = run_of(registry.experiment(ID).config(**small))
+        run_header = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
+        config = of_file(run_header.path.read_bytes(), K=2)
+        own = run_of(config)
         assert own.snapshot_steps == [0]
         assert not [name for name in own.tensors if name.startswith("batch/")]
         expected = measures(trained)
@@ -208,15 +208,15 @@ def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch,
         assert expected == pytest.approx(computed, abs=1e-6)
         for name in ("W_O2", "W_K2", *(["W_K1"] if layers == 2 else [])):
             assert np.array_equal(own[f"final/{name}"], trained[f"final/{name}"])
-        saved = runs.save(ID, config, own.tensors, {"metrics": []})
-        assert measured(of_file(saved.path.read_bytes(), K=2))
+        run_header = runs.save(ID, config, own.tensors, {"metrics": []})
+        assert run_of(of_file(run_header.path.read_bytes(), K=2))
 
 
 @pytest.mark.parametrize("left_out", [{}, {"W_F": None}, {"W_K1": None, "W_F": None}])
 def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, left_out):
     experiment = registry.experiment(ID)
     config = of_file(save(arrays(**left_out)))
-    run = measured(config)
+    run = run_of(config)
     for drawing in experiment.drawings:
         if drawing.applies(config):
             panel = drawing.draw(run, experiment.view())
@@ -244,14 +244,14 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
 def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
         own = read(save(arrays()))
-        saved = runs.save(
+        run_header = runs.save(
             ID, of_file(save(arrays())), {"curve/step": np.arange(1)}, {"metrics": []}
         )
-        assert runs.headers(ID) == [saved]
+        assert runs.headers(ID) == [run_header]
         own_matrices.path_of(own.digest).unlink()
-        assert runs.headers(ID) == [] and runs.load(saved) is None
+        assert runs.headers(ID) == [] and runs.load(run_header) is None
         documents.keep("matrices", own)
-        assert runs.headers(ID) == [saved] and runs.load(saved) is not None
+        assert runs.headers(ID) == [run_header] and runs.load(run_header) is not None
 
 
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):

@@ -196,12 +196,15 @@ def test_without_its_text_a_run_is_away_and_with_it_there_again(tmp_path, monkey
     with house(tmp_path, monkeypatch) as runs:
         digest = documents.keep("text", count(GERMAN))
         config = registry.experiment("birth.induction").config(text=digest, N=20)
-        saved = runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
-        assert runs.headers("birth.induction") == [saved]
+        run_header = runs.save(
+            "birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []}
+        )
+        assert runs.headers("birth.induction") == [run_header]
         text_counts.path_of(digest).unlink()
-        assert runs.headers("birth.induction") == [] and runs.load(saved) is None
+        assert runs.headers("birth.induction") == [] and runs.load(run_header) is None
         documents.keep("text", count(GERMAN))
-        assert runs.headers("birth.induction") == [saved] and runs.load(saved).config == config
+        assert runs.headers("birth.induction") == [run_header]
+        assert runs.load(run_header).config == config
 
 
 def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, capsys):
