@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from house import TOY, change, house
 from streamlit.testing.v1 import AppTest
-from test_links import opened
+from test_links import open_page
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
@@ -241,7 +241,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     )
     assert not [each for each in app.button if each.label.startswith(("Train", "Run", "Cancel"))]
     assert "switch" not in [each.key for each in app.toggle]
-    listed = opened("runs", "")
+    listed = open_page("runs", "")
     assert not listed.exception and not [
         each for each in listed.button if each.label in ("Cancel", "Delete")
     ]
@@ -269,10 +269,10 @@ def test_a_page_offers_what_its_visitor_may_do(runs, monkeypatch) -> None:
     assert owners.owners_of(keys[0]) == {"a", "b"}
     app.button(key="cancel").click().run()
     assert owners.owners_of(keys[0]) == {"a"} and queue.state(keys[0]).status == "queued"
-    listed = opened("runs", "")
+    listed = open_page("runs", "")
     assert not listed.exception and not [each for each in listed.button if each.label == "Cancel"]
     monkeypatch.setattr(visitors, "is_at_machine", lambda: True)
-    opened("runs", "").button(key=f"cancel {keys[1]}").click().run()
+    open_page("runs", "").button(key=f"cancel {keys[1]}").click().run()
     assert queue.state(keys[1]).status == "cancelled" and visitors.acting_name(keys[0]) is None
 
 

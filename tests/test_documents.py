@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from house import ROOT, house
 from safetensors.numpy import save
-from test_links import opened
+from test_links import open_page
 from test_own_matrices import ID, N, T, arrays, d
 
 from icl_core import registry
@@ -58,7 +58,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         spare = documents.keep("text", count("abcd"))
         (tmp_path / "cache" / "texts" / f"{spare}.json").write_text("damaged")
-        app = opened("runs", "")
+        app = open_page("runs", "")
         said = [each.value for each in app.markdown]
         assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
         used = next(each for each in said if digest in each)
@@ -89,7 +89,7 @@ def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
             )
         )
         button = next(
-            each for each in opened("runs", "").button if each.key == f"delete text {digest}"
+            each for each in open_page("runs", "").button if each.key == f"delete text {digest}"
         )
         assert button.disabled and load(digest).length
 
@@ -138,7 +138,7 @@ def test_another_paper_declares_a_kind_that_is_kept_listed_and_deleted(
         assert registry.document_kinds()["points"].load(digest).points == ((0.0, 1.0), (2.0, 3.5))
         (document,) = documents.all_documents()
         assert (document.of, document.digest) == ("points", digest)
-        app = opened("runs", "")
+        app = open_page("runs", "")
         assert not app.exception
         assert any("**Points, mine.txt** · 2 points" in markdown.value for markdown in app.markdown)
         documents.delete(document)

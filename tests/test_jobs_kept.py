@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from house import TOY, change, house, others_may_change
 from test_jobs import ask, config
-from test_links import opened
+from test_links import open_page
 from test_store import INFO, TENSORS
 
 from icl_core import registry
@@ -260,7 +260,7 @@ def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
 def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_project(runs):
     runs.save(TOY, config(), TENSORS, INFO)
     runs.ship(TOY, config(), TENSORS, INFO)
-    app = opened("runs", "")
+    app = open_page("runs", "")
     assert not app.exception
     assert sorted(app.dataframe[0].value["Origin"]) == ["included", "made here"]
 
@@ -269,7 +269,7 @@ def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
     ask()
     # 0: the version of a request whose key is not checked
     change("UPDATE jobs SET version = 0, experiment = '![x](//outside/x.png)'")
-    text = " ".join(markdown.value for markdown in opened("runs", "").markdown)
+    text = " ".join(markdown.value for markdown in open_page("runs", "").markdown)
     assert "**!\\[x\\](" in text and "![x]" not in text
 
 

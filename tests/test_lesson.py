@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from test_links import labelled, opened, warnings_of
+from test_links import labelled, open_page, warnings_of
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
@@ -158,7 +158,7 @@ def test_whatever_a_link_says_the_lesson_holds(name: str):
         field: str(not value) for field, value in lesson.fixed.items() if isinstance(value, bool)
     }
     link = {"lesson": name, "preset": "none", **settings, **fixed}
-    app = opened(paper.name, urlencode(link))
+    app = open_page(paper.name, urlencode(link))
     assert not app.exception and not app.error
     assert len(warnings_of(app)) == 1 + len(settings) + len(fixed)
     for warning in warnings_of(app):
@@ -171,7 +171,7 @@ def test_whatever_a_link_says_the_lesson_holds(name: str):
 
 
 def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
-    app = opened("gdssm", "lesson=state-is-gradient&seed=3&at_once=false")
+    app = open_page("gdssm", "lesson=state-is-gradient&seed=3&at_once=false")
     pairs = [slider for slider in sliders(app) if slider.label.startswith("context pairs")]
     assert pairs[0].disabled
     labelled(app.button, "Back to the preset").click().run()
@@ -218,7 +218,7 @@ def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
 
 @pytest.mark.parametrize(("page", "name"), [("birth", "nothing"), ("memformers", "induction-head")])
 def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, name: str):
-    warnings = warnings_of(opened(page, f"lesson={name}"))
+    warnings = warnings_of(open_page(page, f"lesson={name}"))
     assert len(warnings) == 1
     assert warnings[0].startswith(f"There is no lesson '{name}' on this page")
     assert all(other in warnings[0] for other in LESSONS)

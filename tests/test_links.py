@@ -19,7 +19,7 @@ from icl_core.runs import store
 MANY = "9" * 400
 
 
-def opened(page: str, link: str) -> AppTest:
+def open_page(page: str, link: str) -> AppTest:
     """The page as drawn for that link, on the shipped runs."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     app.switch_page(f"pages/{page}.py")
@@ -126,7 +126,7 @@ def at(app: AppTest) -> int:
 def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
     page: str, link: str, said: list[str]
 ) -> None:
-    app = opened(page, link)
+    app = open_page(page, link)
     warnings = warnings_of(app)
     assert not app.exception and not app.error
     for message in said:
@@ -139,7 +139,7 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
 
 @pytest.mark.parametrize("link", ["token=3&N=0", "token=3&preset=1-D&layers=3&r=9"])
 def test_what_is_right_in_a_bad_link_is_shown(link: str) -> None:
-    assert "after 3 pairs" in " ".join(titles(opened("gdssm", link)))
+    assert "after 3 pairs" in " ".join(titles(open_page("gdssm", link)))
 
 
 def _with_first_drawing(monkeypatch, id: str, draw) -> None:
@@ -157,7 +157,7 @@ def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_wi
     monkeypatch, caplog, name
 ) -> None:
     _with_first_drawing(monkeypatch, f"gdssm.{name}", lambda run, view: {}["a name"])
-    app = opened("gdssm", f"experiment={name}")
+    app = open_page("gdssm", f"experiment={name}")
     assert {error.value for error in app.error} == {
         "A fault of the program, not of your setting: KeyError. The log says where."
     }
@@ -170,7 +170,7 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
         raise CannotDraw("nothing to see at this step")
 
     _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
-    app = opened("gdssm", "experiment=corrections")
+    app = open_page("gdssm", "experiment=corrections")
     assert [warning.value for warning in app.warning] == ["nothing to see at this step"]
     assert not app.error
 
@@ -185,24 +185,24 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
     ],
 )
 def test_a_link_in_words_of_before_still_opens(page: str, link: str) -> None:
-    app = opened(page, link)
+    app = open_page(page, link)
     assert not app.exception and not app.error and not app.warning
     assert len(app.get("plotly_chart")) >= 1
 
 
 def test_a_links_snapshot_is_the_one_shown() -> None:
-    assert at(opened("birth", "snapshot=3")) == 3
-    assert at(opened("birth", "")) > 3
+    assert at(open_page("birth", "snapshot=3")) == 3
+    assert at(open_page("birth", "")) > 3
 
 
 def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None:
     header = store.default().preset("birth.induction", "fastest")
     steps = store.default().load(header, typed=False).snapshot_steps
     for step in (31, 32, 100):
-        assert at(opened("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
-    assert at(opened("birth", "step=0")) == 0
-    assert at(opened("birth", "step=999")) == at(opened("birth", ""))
-    (warning,) = opened("birth", "step=-1").warning
+        assert at(open_page("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
+    assert at(open_page("birth", "step=0")) == 0
+    assert at(open_page("birth", "step=999")) == at(open_page("birth", ""))
+    (warning,) = open_page("birth", "step=-1").warning
     assert "step must be a whole number from 0" in warning.value
 
 
@@ -223,7 +223,7 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
     ],
 )
 def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> None:
-    app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
+    app = open_page(page, f"drawer=Numbers&cell={quote(cell)}")
     (warning,) = [text.replace("\u2060", "") for text in warnings_of(app)]
     assert f"cell must be {message}" in warning and f"got '{cell}'" in warning
     assert not app.exception and not app.error
@@ -231,7 +231,7 @@ def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> Non
 
 
 def test_a_pinned_cell_explains_its_number() -> None:
-    app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
+    app = open_page("birth", "drawer=Numbers&cell=w_o2:3:4")
     assert app.subheader[0].value.startswith("W_O², output")
     bodies = [element.proto.body for element in app.get("html")]
     table = next(body for body in bodies if 'class="making"' in body)

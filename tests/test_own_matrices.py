@@ -12,7 +12,7 @@ from house import house
 from recorder import Recorder
 from safetensors.numpy import save
 from safetensors.torch import save as save_torch
-from test_links import labelled, opened
+from test_links import labelled, open_page
 
 from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE
@@ -255,7 +255,7 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
 
 
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):
-    app = opened("birth", "matrices=0123456789abcdef&d=64&at_once=false")
+    app = open_page("birth", "matrices=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
     (warning,) = app.warning
     assert "must be ones that were given on this computer" in warning.value

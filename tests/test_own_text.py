@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from house import house
-from test_links import labelled, opened
+from test_links import labelled, open_page
 
 from icl_core import registry
 from icl_core.command.cli import main
@@ -220,7 +220,7 @@ def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, cap
 
 
 def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
-    app = opened("birth", "text=0123456789abcdef&d=64&at_once=false")
+    app = open_page("birth", "text=0123456789abcdef&d=64&at_once=false")
     assert not app.exception and not app.error
     (warning,) = app.warning
     assert "must be one that was given on this computer" in warning.value
@@ -233,19 +233,19 @@ TINY = "T=32&d=16&batch=16&steps=10&layers=1&at_once=false"
 
 def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(here):
     few = documents.keep("text", count("abcd" * 9))
-    app = opened("birth", f"text={few}&{TINY}")
+    app = open_page("birth", f"text={few}&{TINY}")
     assert not app.exception and not app.error and not app.warning
     line = labelled(app.text_input, LINE_LABEL)
     assert {"K=2", f"text={few}", "N=4"} <= set(line.value.split("; "))
     many = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
-    app = opened("birth", f"text={many}&K=7&{TINY}")
+    app = open_page("birth", f"text={many}&K=7&{TINY}")
     line = labelled(app.text_input, LINE_LABEL)
     assert {"K=7", f"text={many}", "N=99"} <= set(line.value.split("; "))
 
 
 def test_the_preset_s_N_is_kept_beside_a_text(here):
     digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
-    app = opened("birth", f"text={digest}&{TINY}")
+    app = open_page("birth", f"text={digest}&{TINY}")
     line = labelled(app.text_input, LINE_LABEL)
     line.input(line.value.replace("N=99", "N=65")).run()
     assert app.query_params["N"] == "65"
@@ -269,6 +269,6 @@ def test_counts_have_one_form():
 
 
 def test_a_title_shows_a_character_that_markdown_would_swallow():
-    app = opened("birth", "drawer=Your own sequence&sequence=a$b$a$b&position=4&at_once=false")
+    app = open_page("birth", "drawer=Your own sequence&sequence=a$b$a$b&position=4&at_once=false")
     assert any("After 4 '\\$'" in subheader.value for subheader in app.subheader)
     assert not app.exception and not app.error
