@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from house import ROOT, house_that_trains
+from house import ROOT, TOY, house_that_trains
 
 import icl_core as icl
 from icl_core.command import cli
@@ -27,7 +27,6 @@ DOCUMENTS = [
 ]
 if BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8")):
     DOCUMENTS.append(ROOT / "README.md")
-TOY = "toy.walk"
 
 
 @pytest.fixture(scope="module")
