@@ -15,7 +15,7 @@ from house import TOY, house
 from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.numpy import save
-from test_own_matrices import given as matrices
+from test_own_matrices import arrays as matrices
 
 from icl_core import build, registry
 from icl_core.cluster import dispatcher

@@ -11,7 +11,7 @@ from fuzz import EVIL, NASTY, is_ours, shows_as_text, texts, tries
 from hypothesis import given
 from hypothesis import strategies as st
 from test_bad_values import classes
-from test_links import opened
+from test_links import open_page
 
 from icl_core import registry
 from icl_core.contract.knobs import knobs_of, values
@@ -132,7 +132,7 @@ NUMBERS = {  # by page, typed text that is drawn
     ("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda value: str(value)[:12]
 )
 def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, link):
-    app = opened(page, urlencode(link))
+    app = open_page(page, urlencode(link))
     assert not app.exception and not app.error, [error.value for error in app.error]
     for kind in SHOWN:
         for text in (block.value for block in app.get(kind)):
@@ -153,7 +153,7 @@ def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, li
     ],
 )
 def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, message):
-    app = opened("memformers", f"drawer=Sweep&{asked}")
+    app = open_page("memformers", f"drawer=Sweep&{asked}")
     warnings = " ".join(warning.value for warning in app.warning)
     assert not app.exception and message in warnings.replace("\\", "")
     assert sum(box.label in ("Sweep over", "and over") for box in app.selectbox) in (2, 4)
@@ -161,7 +161,7 @@ def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, message):
 
 
 def test_a_sweep_goes_over_choices_and_switches_too():
-    app = opened(
+    app = open_page(
         "gdssm", "experiment=layer&at_once=false&drawer=Sweep&sweep=recurrence=scalar,row;skip=true"
     )
     assert not app.exception

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from house import TOY, change, config, house
 from streamlit.testing.v1 import AppTest
-from test_links import opened
+from test_links import open_page
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn, table, worker
@@ -238,7 +238,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
     assert "There is no run of these settings. Shown faded: the nearest" in text
     assert not [name for name in labels(app) if name.startswith(("Train", "Run", "Cancel"))]
     assert "switch" not in [toggle.key for toggle in app.toggle]
-    runs_page = opened("runs", "")
+    runs_page = open_page("runs", "")
     assert not runs_page.exception and not {"Cancel", "Delete"} & set(labels(runs_page))
     assert list(runs_page.dataframe[0].value["Origin"]) == ["made here"]
     assert files(runs.local) == before
@@ -265,10 +265,10 @@ def test_a_page_offers_what_its_visitor_may_do(runs, monkeypatch) -> None:
     assert owners.owners_of(keys[0]) == {"a", "b"}
     app.button(key="cancel").click().run()
     assert owners.owners_of(keys[0]) == {"a"} and queue.state(keys[0]).status == "queued"
-    runs_page = opened("runs", "")
+    runs_page = open_page("runs", "")
     assert not runs_page.exception and "Cancel" not in labels(runs_page)
     monkeypatch.setattr(visitors, "is_at_machine", lambda: True)
-    opened("runs", "").button(key=f"cancel {keys[1]}").click().run()
+    open_page("runs", "").button(key=f"cancel {keys[1]}").click().run()
     assert queue.state(keys[1]).status == "cancelled" and visitors.acting_name(keys[0]) is None
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_links import at, clock_data, opened, titles
+from test_links import at, clock_data, open_page, titles
 
 from icl_core import registry
 from icl_core.comparison import chosen_runs, films, joint_figures, table_rows
@@ -389,7 +389,7 @@ def test_further_curves_keep_the_clock_and_what_cannot_be_drawn_is_counted(monke
 
 
 def test_the_clock_says_what_it_counts():
-    app = opened("compare", "experiment=learners.prompt&runs=short;two&step=3")
+    app = open_page("compare", "experiment=learners.prompt&runs=short;two&step=3")
     assert not app.exception and not app.warning
     assert clock_data(app)["headlines"][at(app)].startswith("Pairs read 3: ")
     units = {id: films.unit_of(registry.experiment(id)) for id in (INDUCTION, "birth.data")}
@@ -397,7 +397,7 @@ def test_the_clock_says_what_it_counts():
 
 
 def test_the_page_shows_every_run_and_difference_at_the_step_of_the_address():
-    app = opened("compare", f"experiment={INDUCTION}&runs=random 1;random 5&step=100")
+    app = open_page("compare", f"experiment={INDUCTION}&runs=random 1;random 5&step=100")
     assert not app.exception and not app.warning
     assert sum(title.startswith("K = 5 minus K = 1") for title in titles(app)) == 5
     steps = compared("random 1;random 5").clock.places
@@ -406,5 +406,5 @@ def test_the_page_shows_every_run_and_difference_at_the_step_of_the_address():
 
 def test_bad_addresses_are_said_once():
     for link in (f"experiment={INDUCTION}&runs=random 1;nowhere", "experiment=birth.inductoin"):
-        app = opened("compare", link)
+        app = open_page("compare", link)
         assert not app.exception and len(app.warning) == 1

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from house import ROOT
 from safetensors.numpy import save
-from test_links import opened
-from test_own_matrices import ID, N, T, d, given
+from test_links import open_page
+from test_own_matrices import ID, N, T, arrays, d
 
 from icl_core import registry
 from icl_core.command.cli import main
@@ -55,7 +55,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(runs, tmp_path):
     runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
     spare = documents.keep("text", count("abcd"))
     (tmp_path / "cache" / "texts" / f"{spare}.json").write_text("damaged")
-    app = opened("runs", "")
+    app = open_page("runs", "")
     texts = [markdown.value for markdown in app.markdown]
     assert not app.exception and "Given by you (2)" in [header.value for header in app.header]
     used = next(text for text in texts if digest in text)
@@ -74,13 +74,13 @@ def test_what_a_training_uses_cannot_be_deleted(runs, monkeypatch):
     digest = documents.keep("text", count(GIVEN))
     config = registry.experiment("birth.induction").config(text=digest, N=20)
     queue.submit(Request("birth.induction", config))
-    button = opened("runs", "").button(key=f"delete text {digest}")
+    button = open_page("runs", "").button(key=f"delete text {digest}")
     assert button.disabled and load(digest).length
 
 
 def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
+    (tmp_path / "mine.safetensors").write_bytes(save(arrays(W_F=None)))
     assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
     output = capsys.readouterr().out
     assert "N = 10, T = 32, d = 16; two layers" in output
@@ -110,7 +110,7 @@ def test_another_paper_declares_a_kind_that_is_kept_listed_and_deleted(runs, tmp
     assert registry.document_kinds()["points"].load(digest).points == ((0.0, 1.0), (2.0, 3.5))
     (document,) = documents.all_documents()
     assert (document.of, document.digest) == ("points", digest)
-    app = opened("runs", "")
+    app = open_page("runs", "")
     assert not app.exception
     assert any("**Points, mine.txt** · 2 points" in markdown.value for markdown in app.markdown)
     documents.delete(document)

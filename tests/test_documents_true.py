@@ -6,12 +6,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from house import ROOT
 
 from icl_core.command.cli import main
 from icl_core.evidence import measurements
 from icl_core.runs import store
 
-ROOT = Path(__file__).parents[1]
 FOLDERS = (".github", "icl_core", "pages", "tests")
 DOCUMENTS = [
     ROOT / "README.md",
@@ -30,7 +30,7 @@ ABSENT = {  # examples, files of an experiment, what is made while the dashboard
 }  # fmt: skip
 
 
-def shown(document: Path) -> str:
+def relative_name(document: Path) -> str:
     return str(document.relative_to(ROOT))
 
 
@@ -42,23 +42,17 @@ def spans(document: Path) -> list[str]:
 
 def places(document: Path) -> list[Path]:
     """Return the folders to which a path in the document may be relative."""
-    return [
-        ROOT,
-        document.parent,
-        ROOT / "icl_core",
-        ROOT / "icl_core" / "papers",
-        ROOT / "pages" / "ui",
-        ROOT / "tests",
-    ]
+    folders = ("icl_core", "icl_core/papers", "pages/ui", "tests")
+    return [ROOT, document.parent, *(ROOT / folder for folder in folders)]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative_name)
 def test_every_relative_link_leads_to_a_file(document):
     links = [link for link in LINK.findall(document.read_text()) if "://" not in link]
     assert not [link for link in links if not (document.parent / link).exists()]
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=shown)
+@pytest.mark.parametrize("document", DOCUMENTS, ids=relative_name)
 def test_every_path_is_there(document):
     paths = [span for span in spans(document) if PATH.fullmatch(span) and span not in ABSENT]
     missing = [
@@ -69,15 +63,15 @@ def test_every_path_is_there(document):
 
 def commands() -> list[list[str]]:
     """Return the words of every `python -m icl_core …` in the documents, once each."""
-    found = set()
+    arguments = set()
     for document in DOCUMENTS:
         text = document.read_text()
         lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
         for line in [*lines, *spans(document)]:
-            _, called, rest = line.partition("python -m icl_core ")
-            if called:
-                found.add(tuple(shlex.split(rest, comments=True)))
-    return [list(words) for words in sorted(found)]
+            _, command, rest = line.partition("python -m icl_core ")
+            if command:
+                arguments.add(tuple(shlex.split(rest, comments=True)))
+    return [list(words) for words in sorted(arguments)]
 
 
 @pytest.mark.parametrize("words", commands(), ids=" ".join)
@@ -98,8 +92,8 @@ def test_the_readme_says_what_came_out():
     verdicts = Counter()
     for by_kind in measurements.counts(store.default()).values():
         verdicts.update(by_kind["paper"])
-    said = (
+    sentence = (
         f"{verdicts['reproduced']} are reproduced, {verdicts['not reproduced']} are not, and "
         f"{verdicts['not decided']} are not decided yet."
     )
-    assert said in " ".join((ROOT / "README.md").read_text().split())
+    assert sentence in " ".join((ROOT / "README.md").read_text().split())

@@ -21,62 +21,64 @@ from tests.recorder import Recorder
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(**values):
     return registry.experiment(TOY).config(**values)
 
 
-def trained(wanted):
-    queue.submit(Request(TOY, wanted))
+def trained(settings):
+    queue.submit(Request(TOY, settings))
     assert worker.work(once=True, slots=1) == 1
-    return read(store.default().find(Request(TOY, wanted)).path)[1]
+    return read(store.default().find(Request(TOY, settings)).path)[1]
 
 
-def steps_made(monkeypatch):
+def has_end(steps: int) -> bool:
+    return phase_helper.has_end(Request(TOY, config(steps=steps)))
+
+
+def trained_steps(monkeypatch):
     """The steps that are trained from now on."""
     from icl_core.training import loop
 
-    seen, check = [], loop.check_divergence
+    steps = []
+    check = loop.check_divergence
     monkeypatch.setattr(
-        loop, "check_divergence", lambda step, *rest: (seen.append(step), check(step, *rest))
+        loop, "check_divergence", lambda step, *rest: (steps.append(step), check(step, *rest))
     )
-    return seen
+    return steps
 
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert phase_helper.has_end(Request(TOY, config(steps=20))) and not phase_helper.has_end(
-        Request(TOY, config(steps=40))
-    )
-    seen = steps_made(monkeypatch)
+    assert has_end(20) and not has_end(40)
+    steps = trained_steps(monkeypatch)
     longer = trained(config(steps=40))
-    assert seen == list(range(20, 40))
+    assert steps == list(range(20, 40))
     with house(tmp_path / "another", monkeypatch):
         whole = trained(config(steps=40))
-    assert longer.keys() == whole.keys() and all(
-        longer[name].tobytes() == whole[name].tobytes() for name in whole
-    )
+    assert longer.keys() == whole.keys()
+    assert all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
 def test_the_longest_shorter_run_is_taken_and_other_settings_are_not(runs, monkeypatch):
-    for steps in (10, 50):
-        trained(config(steps=steps))
+    for count in (10, 50):
+        trained(config(steps=count))
     trained(config(steps=50, seed=1))
-    seen = steps_made(monkeypatch)
+    steps = trained_steps(monkeypatch)
     trained(config(steps=100))
-    assert seen == list(range(50, 100))
+    assert steps == list(range(50, 100))
 
 
 def test_a_damaged_end_is_no_end(runs, monkeypatch):
     trained(config(steps=20))
     (end,) = Job(key_of(TOY, config(steps=20))).ends.iterdir()
     end.write_bytes(b"no tensors")
-    seen = steps_made(monkeypatch)
+    steps = trained_steps(monkeypatch)
     trained(config(steps=40))
-    assert seen == list(range(40))
+    assert steps == list(range(40))
 
 
 def test_old_ends_make_room(runs, monkeypatch):
@@ -84,35 +86,22 @@ def test_old_ends_make_room(runs, monkeypatch):
     (end,) = Job(key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not phase_helper.has_end(Request(TOY, config(steps=20))) and phase_helper.has_end(
-        Request(TOY, config(steps=22))
-    )
+    assert has_end(22) and not has_end(20)
     monkeypatch.setattr(phase_helper, "LARGEST_ENDS", 1)
     trained(config(steps=24))
-    assert not phase_helper.has_end(Request(TOY, config(steps=24))) and phase_helper.has_end(
-        Request(TOY, config(steps=22))
-    )
+    assert has_end(22) and not has_end(24)
 
 
 def test_only_what_can_be_asked_for_is_longer():
-    assert [each.steps for each in registry.experiment(TOY).longer(config(steps=20))] == [
-        40,
-        100,
-        200,
-    ]
-    assert [
-        each.steps for each in registry.experiment("birth.induction").longer(Birth(steps=1000))
-    ] == [2000]
-    assert (
-        registry.experiment("gdssm.corrections").longer(
-            registry.experiment("gdssm.corrections").config()
-        )
-        == []
-    )
+    toy = registry.experiment(TOY)
+    birth = registry.experiment("birth.induction")
+    corrections = registry.experiment("gdssm.corrections")
+    assert [longer.steps for longer in toy.longer(config(steps=20))] == [40, 100, 200]
+    assert [longer.steps for longer in birth.longer(Birth(steps=1000))] == [2000]
+    assert corrections.longer(corrections.config()) == []
     frozen = Birth(steps=600, freeze_until=300)
-    assert [each.steps for each in registry.experiment("birth.induction").shorter(frozen)] == [
-        300
-    ]  # 120 would end before the thaw
+    # 120 would end before the thaw
+    assert [shorter.steps for shorter in birth.shorter(frozen)] == [300]
 
 
 SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}
@@ -138,7 +127,8 @@ def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of, monkeypa
         monkeypatch.setattr(test_set, name, test_set.BLOCK)
     short = Recorder()
     run(of(20), short)
-    longer, whole = run(of(40), Recorder(earlier=short.ended)), run(of(40), Recorder())
+    longer = run(of(40), Recorder(earlier=short.ended))
+    whole = run(of(40), Recorder())
     assert longer.keys() == whole.keys()
     assert all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
 
@@ -146,6 +136,5 @@ def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of, monkeypa
 def test_a_rate_that_falls_over_the_whole_training_does_not_go_on():
     goes_on = registry.experiment("memformers.methods").goes_on
     assert goes_on(Methods(schedule="constant", steps=1000)) and not goes_on(Methods(steps=1000))
-    assert not goes_on(
-        Methods(schedule="constant", steps=20, batch=100)
-    )  # its pool is smaller than a longer one's
+    # its pool is smaller than a longer one's
+    assert not goes_on(Methods(schedule="constant", steps=20, batch=100))

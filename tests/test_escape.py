@@ -6,7 +6,7 @@ from pages.ui.look.escape import escape_markdown
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "markdown"),
     [
         (
             "learning_rate must be from 0.1 to 4.0, got '9'",
@@ -26,5 +26,5 @@ from pages.ui.look.escape import escape_markdown
         ("a\u2069 \u200e\u2068א\x1b\u2069", "a\\\\u2069 \u200e\u2068א\\\\u001b\u2069"),
     ],
 )
-def test_no_markup_stays(text, shown):
-    assert escape_markdown(text) == shown
+def test_no_markup_stays(text, markdown):
+    assert escape_markdown(text) == markdown

@@ -5,6 +5,7 @@ import json
 
 import pytest
 from house import TOY, house
+from test_jobs import config
 
 from icl_core import registry
 from icl_core.jobs import estimate
@@ -17,43 +18,36 @@ from icl_core.runs.disk import write_whole
 from icl_core.runs.request import Request
 
 PACE = Pace(0.03, 0.01)
+EXPERIMENT = registry.experiment(TOY)
+FIRST = EXPERIMENT.presets[0]
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def ship(**seconds_per_cost: float) -> None:
     """Write the seconds of presets, given the seconds of a unit of cost by the preset's name."""
-    presets = {preset.name: preset.config for preset in registry.experiment(TOY).presets}
-    cost = registry.experiment(TOY).cost
-    seconds = {name: each * cost(presets[name]) for name, each in seconds_per_cost.items()}
+    costs = {preset.name: EXPERIMENT.cost(preset.config) for preset in EXPERIMENT.presets}
+    seconds = {name: per_cost * costs[name] for name, per_cost in seconds_per_cost.items()}
     estimate.write_preset_seconds(PresetSeconds(PACE, {TOY: seconds}))
 
 
-def keep(runs, made, speed: float, **info) -> None:
-    """Keep a run that took `speed` seconds a unit of cost here."""
-    seconds = speed * registry.experiment(TOY).cost(made)
-    runs.save(TOY, made, {}, {"seconds": seconds, "device": device.describe(), **info})
+def keep(runs, settings, seconds_per_cost: float, **info) -> None:
+    """Keep a run that took so many seconds a unit of cost here."""
+    seconds = seconds_per_cost * EXPERIMENT.cost(settings)
+    runs.save(TOY, settings, {}, {"seconds": seconds, "device": device.describe(), **info})
 
 
-def speed(made) -> float:
+def speed(settings) -> float:
     """Return the estimated seconds of a unit of cost."""
-    return (estimate_seconds(Request(TOY, made)) - FIGURES) / registry.experiment(TOY).cost(made)
+    return (estimate_seconds(Request(TOY, settings)) - FIGURES) / EXPERIMENT.cost(settings)
 
 
 def set_pace(measured: Pace) -> None:
     write_whole(jobs_folder() / "machine_pace.json", json.dumps(measured._asdict()).encode())
-
-
-def preset_config(index: int = 0):
-    return registry.experiment(TOY).presets[index].config
 
 
 def test_nothing_is_estimated_where_nothing_is_known(runs):
@@ -74,10 +68,9 @@ def test_the_nearest_runs_count_most(runs):
 
 
 def test_a_run_made_here_counts_more_than_a_preset(runs):
-    first = registry.experiment(TOY).presets[0]
-    ship(**{first.name: 100.0})
+    ship(**{FIRST.name: 100.0})
     assert speed(config(seed=3)) == pytest.approx(100, rel=1e-3)
-    keep(runs, first.config, 1.0)
+    keep(runs, FIRST.config, 1.0)
     assert speed(config(seed=3)) < 10
 
 
@@ -89,11 +82,10 @@ def test_a_run_of_another_device_is_not_known(runs):
 
 
 def test_a_machine_of_half_the_pace_takes_twice_as_long():
-    first = registry.experiment(TOY).presets[0]
-    ship(**{first.name: 10.0})
-    assert machine_pace() is None and speed(first.config) == pytest.approx(10, rel=1e-3)
+    ship(**{FIRST.name: 10.0})
+    assert machine_pace() is None and speed(FIRST.config) == pytest.approx(10, rel=1e-3)
     set_pace(Pace(2 * PACE.small, 2 * PACE.products))
-    assert speed(first.config) == pytest.approx(20, rel=1e-3)
+    assert speed(FIRST.config) == pytest.approx(20, rel=1e-3)
 
 
 def test_products_and_small_operations_are_converted_apart():
@@ -151,9 +143,8 @@ def test_the_least_pace_is_kept(monkeypatch):
 )
 def test_a_file_of_seconds_that_cannot_be_read_says_nothing(content):
     write_whole(store.default().shipped / "seconds.json", content)
-    assert (
-        estimate.load_preset_seconds() is None and estimate_seconds(Request(TOY, config())) is None
-    )
+    assert estimate.load_preset_seconds() is None
+    assert estimate_seconds(Request(TOY, config())) is None
 
 
 def test_what_is_written_is_read():
@@ -164,16 +155,15 @@ def test_what_is_written_is_read():
 
 def test_what_the_build_has_trained_is_written_for_its_presets(runs):
     set_pace(PACE)
-    ship(**{preset.name: 2.0 for preset in registry.experiment(TOY).presets[1:]})
+    ship(**{preset.name: 2.0 for preset in EXPERIMENT.presets[1:]})
     before = estimate.load_preset_seconds().by_experiment[TOY]
-    name, cost = registry.experiment(TOY).presets[0].name, registry.experiment(TOY).cost
-    seeds = dataclasses.replace(preset_config(), seeds=3)
-    estimate.note_preset_seconds(TOY, seeds, 6.0, [name])
+    seeds = dataclasses.replace(FIRST.config, seeds=3)
+    estimate.note_preset_seconds(TOY, seeds, 6.0, [FIRST.name])
     written = estimate.load_preset_seconds()
-    share = 6.0 * cost(preset_config()) / cost(seeds)  # of one seed
-    assert written.by_experiment[TOY] == {**before, name: pytest.approx(share, rel=1e-3)}
+    share = 6.0 * EXPERIMENT.cost(FIRST.config) / EXPERIMENT.cost(seeds)  # of one seed
+    assert written.by_experiment[TOY] == {**before, FIRST.name: pytest.approx(share, rel=1e-3)}
     set_pace(Pace(*(2 * seconds for seconds in PACE)))  # a machine of half the pace
-    estimate.note_preset_seconds(TOY, seeds, 6.0, [name])
+    estimate.note_preset_seconds(TOY, seeds, 6.0, [FIRST.name])
     slower = estimate.load_preset_seconds()
     assert slower.pace == PACE
-    assert slower.by_experiment[TOY][name] == pytest.approx(share / 2, rel=1e-3)
+    assert slower.by_experiment[TOY][FIRST.name] == pytest.approx(share / 2, rel=1e-3)

@@ -3,14 +3,15 @@ others go on."""
 
 import errno
 import os
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from house import TOY, house
+from house import house
 from streamlit.testing.v1 import AppTest
+from test_jobs import ask
 
-from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.evidence import measurements
 from icl_core.jobs import faults, job_progress, phase_helper, queue, train, worker
@@ -18,7 +19,6 @@ from icl_core.jobs.faults import GPU, MEMORY, fault_kind
 from icl_core.jobs.folder import Job
 from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
-from icl_core.runs.request import Request
 
 FULL = (
     "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 "
@@ -29,8 +29,8 @@ LOST = "CUDA error: unspecified launch failure\nCUDA kernel errors might be asyn
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 @pytest.fixture
@@ -40,21 +40,17 @@ def breaks(runs, monkeypatch):
     monkeypatch.setattr(worker, "know_pace", lambda: None)
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT"):
         monkeypatch.setattr(job_progress, name, 0.0)
-    report, planted = job_progress.JobProgress.report, []
+    report = job_progress.JobProgress.report
+    problems = []
 
     def reports(self, done, *rest):
         report(self, done, *rest)
-        if done == 10 and planted:
-            raise planted[0][0](
-                planted[0][1]
-            )  # a new one: it holds the training's frames, and so its lock
+        if done == 10 and problems:
+            kind, words = problems[0]
+            raise kind(words)  # a new one: it holds the training's frames, and so its lock
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
-    return lambda *problem: planted.append(problem) if problem else planted.clear()
-
-
-def ask(**values) -> str:
-    return queue.submit(Request(TOY, registry.experiment(TOY).config(**{"steps": 20, **values})))
+    return lambda *problem: problems.append(problem) if problem else problems.clear()
 
 
 def work() -> int:
@@ -100,32 +96,29 @@ def test_faults_of_a_machine_are_told_from_those_of_an_experiment(problem, expec
 
 
 def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_again(runs, breaks):
-    broken, other = ask(), ask(seed=1)
+    broken = ask()
+    other = ask(seed=1)
     breaks(torch.OutOfMemoryError, FULL)
     work()
-    told = queue.state(broken)
-    assert told.status == "failed" and told.kept and Job(broken).checkpoint.exists()
-    assert (
-        "ran out: 20.00 GiB more were asked for" in told.message and "are free now" in told.message
-    )
-    assert "The last checkpoint is kept" in told.message and "advice" not in told.message
+    state = queue.state(broken)
+    assert state.status == "failed" and state.kept and Job(broken).checkpoint.exists()
+    assert "ran out: 20.00 GiB more were asked for" in state.message
+    assert "are free now" in state.message
+    assert "The last checkpoint is kept" in state.message and "advice" not in state.message
     breaks()
     work()
     assert queue.state(other).status == "done"
-    began = []
+    first_steps = []
     with pytest.MonkeyPatch.context() as patch:
-        resume = job_progress.JobProgress.resume
+        progress = job_progress.JobProgress
+        resume = progress.resume
         patch.setattr(
-            job_progress.JobProgress,
-            "resume",
-            lambda self: began.append(self.first_step) or resume(self),
+            progress, "resume", lambda self: first_steps.append(self.first_step) or resume(self)
         )
         assert ask() == broken and work() == 1
-    assert (
-        queue.state(broken).status == "done"
-        and began == [10]
-        and not Job(broken).checkpoint.exists()
-    )
+    assert queue.state(broken).status == "done"
+    assert first_steps == [10]
+    assert not Job(broken).checkpoint.exists()
 
 
 def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
@@ -134,10 +127,11 @@ def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
     less = device.estimated(lambda: Birth(batch=112))
     assert less < estimate
     monkeypatch.setattr(device, "release", lambda: less)
-    said = faults.memory_message(
+    message = faults.memory_message(
         config, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes"
     )
-    assert "a batch of 112 is estimated to fit" in said and "3.0 GiB more were asked for" in said
+    assert "a batch of 112 is estimated to fit" in message
+    assert "3.0 GiB more were asked for" in message
     monkeypatch.setattr(device, "release", lambda: 2 * estimate)  # it should have fitted
     assert "a batch of 128 may fit" in faults.memory_message(config, "")
     monkeypatch.setattr(device, "release", lambda: 1)
@@ -155,11 +149,9 @@ def test_a_lost_gpu_ends_the_worker_and_the_next_goes_on(runs, breaks):
     key = ask()
     breaks(torch.AcceleratorError, LOST)
     assert worker.work(slots=1) == 0  # and did not wait for more
-    told = queue.state(key)
-    assert (
-        told.status == "interrupted"
-        and told.message == "the GPU was lost: CUDA error: unspecified launch failure"
-    )
+    state = queue.state(key)
+    assert state.status == "interrupted"
+    assert state.message == "the GPU was lost: CUDA error: unspecified launch failure"
     assert Job(key).checkpoint.exists()
     breaks()
     assert work() == 1 and queue.state(key).status == "done"
@@ -170,15 +162,14 @@ def test_a_gpu_that_is_lost_three_times_at_one_place_fails_the_job(runs, breaks)
     breaks(torch.AcceleratorError, LOST)
     for _ in range(train.DEATHS + 1):
         work()
-    told = queue.state(key)
-    assert (
-        told.status == "failed"
-        and "killed 3 times without getting beyond step 10; the GPU was lost" in told.message
-    )
+    state = queue.state(key)
+    assert state.status == "failed"
+    assert "killed 3 times without getting beyond step 10; the GPU was lost" in state.message
 
 
 def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
-    key, problems = ask(), [torch.AcceleratorError(LOST)]
+    key = ask()
+    problems = [torch.AcceleratorError(LOST)]
     measure = measurements.measure
     monkeypatch.setattr(
         measurements,
@@ -191,23 +182,24 @@ def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
     assert queue.state(key).status == "done" and runs.headers()[0].info["metrics"]
 
 
-@pytest.mark.parametrize(("said", "ends"), [(LOST, True), (FULL, False)], ids=["lost", "full"])
+@pytest.mark.parametrize(("message", "lost"), [(LOST, True), (FULL, False)], ids=["lost", "full"])
 def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(
-    runs, monkeypatch, said, ends
+    runs, monkeypatch, message, lost
 ):
-    key, released = ask(), []
-    monkeypatch.setattr(device, "release", lambda: released.append(1) or 1)
+    key = ask()
+    releases = []
+    monkeypatch.setattr(device, "release", lambda: releases.append(1) or 1)
     monkeypatch.setattr(
         phase_helper.SharedTrainings,
         "begin",
-        lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)),
+        lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(message)),
     )
-    if ends:
+    if lost:
         with pytest.raises(faults.GpuLost):
             phase_helper.assist(Job(key), lambda: False, lambda: False)
     else:
         assert phase_helper.assist(Job(key), lambda: False, lambda: False) == 0
-    assert bool(released) != ends
+    assert bool(releases) != lost
 
 
 @pytest.mark.parametrize(("where", "expected"), [("cuda", "highest"), ("cpu", "medium")])
@@ -216,19 +208,17 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(
 ):
     before = torch.get_float32_matmul_precision()
     monkeypatch.setattr(device, "current_device", lambda: torch.device(where))
-    found = []
-    experiment = type(
-        "E",
-        (),
-        {
-            "claims": (),
-            "metrics": lambda run: found.append(torch.get_float32_matmul_precision()) or [],
-        },
-    )
+    precisions = []
+
+    def metrics(run):
+        precisions.append(torch.get_float32_matmul_precision())
+        return []
+
+    experiment = SimpleNamespace(claims=(), metrics=metrics)
     try:
         torch.set_float32_matmul_precision("medium")
         records = measurements.measure(experiment, Run(None, {}))  # type: ignore[arg-type]
-        assert records == [] and found == [expected]
+        assert records == [] and precisions == [expected]
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)

@@ -3,25 +3,24 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from house import ROOT
 
-ROOT = Path(__file__).parents[1]
 NAMES = sorted(
     path.stem.removeprefix("fault_") for path in (ROOT / "tests" / "faults").glob("fault_*.py")
 )
 
 
 def inject(*more: str) -> None:
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "tests.faults", *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_nothing_is_lost_whatever_happens():

@@ -82,10 +82,8 @@ def test_log_axes_say_so_and_hold_bands_that_reach_zero():
     figure = figures.curves(
         [curve], "layers", "loss", log_x=True, log_y=True, marks=[(3, "here", "trained")], at=2
     )
-    assert (
-        "log scale" in figure.plotly().layout.yaxis.title.text
-        and figure.plotly().layout.xaxis.range == (0, 1)
-    )
+    assert "log scale" in figure.plotly().layout.yaxis.title.text
+    assert figure.plotly().layout.xaxis.range == (0, 1)
     assert (figure.plotly().data[0].y > 0).all()
 
 
@@ -110,13 +108,11 @@ def test_attention_leaves_the_future_blank_and_outlines_each_kind_of_box():
 
 
 def test_attention_pair_says_where_predictions_are_wrong():
-    right, known = np.array([True, False, True, False]), np.array([True, True, False, False])
-    predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, known)
-    bars = (
-        figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
-        .plotly()
-        .data[-1]
-    )
+    right = np.array([True, False, True, False])
+    knowable = np.array([True, True, False, False])
+    predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, knowable)
+    pair = figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions)
+    bars = pair.plotly().data[-1]
     assert list(bars.marker.opacity) == [1, 1, 0.35, 0.35]
     assert [
         ("✗" in text, "wrong" in hint)
@@ -133,32 +129,28 @@ def test_attention_pair_says_where_predictions_are_wrong():
 def states(count: int = 5) -> list[dict]:
     """A map and curves at so many snapshots."""
     curve = Curve("loss", np.arange(count), RANDOM.random(count))
-    found = []
+    snapshots = []
     for index in range(count):
         figure = figures.curves([curve], "step", "loss", at=index)
-        figure.add_trace(
-            figures.small_map(
-                RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0
-            ).data[0]
-        )
-        found.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
-    return found
+        matrix = RANDOM.normal(size=(4, 4))
+        heat = figures.small_map(matrix, (None, None), ("", ""), "score", 3.0)
+        figure.add_trace(heat.data[0])
+        snapshots.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
+    return snapshots
 
 
 def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
-    every = states()
-    made = clock_frames(every)
+    snapshots = states()
+    frames = clock_frames(snapshots)
     curve, moving, heat = range(3)
-    assert all(
-        frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made
-    )
-    assert all(set(frame["data"][1]) == {"type", "z"} for frame in made)
-    for frame, wanted in zip(made, every, strict=True):
-        state = {**every[2], "data": [dict(trace) for trace in every[2]["data"]]}
+    for frame, expected in zip(frames, snapshots, strict=True):
+        assert frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"}
+        assert set(frame["data"][1]) == {"type", "z"}
+        state = {**snapshots[2], "data": [dict(trace) for trace in snapshots[2]["data"]]}
         for place, change in zip(frame["traces"], frame["data"], strict=True):
             state["data"][place] |= change
-        assert {**state, "layout": state["layout"] | frame["layout"]} == wanted
-    assert curve not in made[0]["traces"]
+        assert {**state, "layout": state["layout"] | frame["layout"]} == expected
+    assert curve not in frames[0]["traces"]
 
 
 def test_a_figure_whose_traces_change_cannot_be_moved():
@@ -177,9 +169,8 @@ def test_themed_changes_colours_and_keeps_data():
     light = figures.heatmap(RANDOM.normal(size=(65, 65)), ALPHABET, ALPHABET, "score")
     dark = figures.themed(light, dark=True)
     assert np.array_equal(dark.plotly().data[0].z, light.plotly().data[0].z)
-    assert (
-        dark.plotly().layout.font.color == TO_DARK[INK] and light.plotly().layout.font.color == INK
-    )
+    assert dark.plotly().layout.font.color == TO_DARK[INK]
+    assert light.plotly().layout.font.color == INK
     assert dark.plotly().layout.coloraxis.colorscale != light.plotly().layout.coloraxis.colorscale
     assert figures.themed(dark, dark=False).to_dict() == light.to_dict()
     assert figures.themed(light, dark=False) is light
@@ -244,17 +235,17 @@ def test_large_maps_become_json_quickly():
     ],
 )
 def test_a_short_log_axis_has_its_numbers_written_out(limits, labels):
-    drawn = figures.curves([Curve("a", [0, 1], limits)], "x", "y", log_y=True, y_range=limits)
-    assert list(drawn.plotly().layout.yaxis.ticktext) == labels
-    assert np.allclose(drawn.plotly().layout.yaxis.tickvals, [float(label) for label in labels])
+    figure = figures.curves([Curve("a", [0, 1], limits)], "x", "y", log_y=True, y_range=limits)
+    assert list(figure.plotly().layout.yaxis.ticktext) == labels
+    assert np.allclose(figure.plotly().layout.yaxis.tickvals, [float(label) for label in labels])
 
 
 def test_a_long_log_axis_has_powers_of_ten():
-    drawn = figures.curves(
+    figure = figures.curves(
         [Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0)
     )
-    assert list(drawn.plotly().layout.yaxis.ticktext) == ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]
-    assert np.allclose(drawn.plotly().layout.yaxis.tickvals, [1e-6, 1e-4, 1e-2, 1])
+    assert list(figure.plotly().layout.yaxis.ticktext) == ["10⁻⁶", "10⁻⁴", "10⁻²", "1"]
+    assert np.allclose(figure.plotly().layout.yaxis.tickvals, [1e-6, 1e-4, 1e-2, 1])
 
 
 def test_the_mean_over_seeds_leaves_out_what_has_no_value():
@@ -264,20 +255,19 @@ def test_the_mean_over_seeds_leaves_out_what_has_no_value():
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("value", "text"),
     [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")],
 )
-def test_a_number_is_written_with_a_true_minus(value, shown):
-    assert figures.number_text(value) == shown
+def test_a_number_is_written_with_a_true_minus(value, text):
+    assert figures.number_text(value) == text
 
 
 def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():
     series = [figures.Curve("trained", np.arange(3.0), np.arange(3.0))]
-    drawn = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
-    larger = figures.enlarged(drawn)
-    assert larger.data == drawn.data and larger.layout["height"] == drawn.layout["height"]
-    assert (
-        larger.layout["xaxis"]["tickfont"]["size"] >= 14 > drawn.layout["xaxis"]["tickfont"]["size"]
-    )
+    figure = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
+    larger = figures.enlarged(figure)
+    assert larger.data == figure.data and larger.layout["height"] == figure.layout["height"]
+    assert figure.layout["xaxis"]["tickfont"]["size"] < 14
+    assert larger.layout["xaxis"]["tickfont"]["size"] >= 14
     assert larger.layout["annotations"][0]["font"]["size"] >= 14
-    assert larger.layout["margin"]["l"] > drawn.layout["margin"]["l"]
+    assert larger.layout["margin"]["l"] > figure.layout["margin"]["l"]

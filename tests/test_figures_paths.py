@@ -34,7 +34,7 @@ def descended(
     return track(kind, *np.array(points).T, bowl)
 
 
-def drawn(*tracks: Track, bowl: Bowl = BOWL, at: int = 8) -> go.Figure:
+def paths_figure(*tracks: Track, bowl: Bowl = BOWL, at: int = 8) -> go.Figure:
     return figures.paths(tracks, bowl, "w1", "w2", at)
 
 
@@ -42,7 +42,7 @@ def ranges(figure: go.Figure) -> np.ndarray:
     return np.array([figure.plotly().layout.xaxis.range, figure.plotly().layout.yaxis.range])
 
 
-def named(figure: go.Figure, name: str) -> list:
+def traces_of(figure: go.Figure, name: str) -> list:
     return [trace for trace in figure.plotly().data if trace.name == name]
 
 
@@ -57,7 +57,7 @@ def contour(figure: go.Figure) -> np.ndarray:
 
 
 def test_contour_points_lie_on_their_level_and_levels_grow():
-    lines = contour(drawn(descended(1.8)))
+    lines = contour(paths_figure(descended(1.8)))
     losses = BOWL.loss(lines)
     levels = losses.mean(1)
     assert np.allclose(losses, levels[:, None], rtol=1e-6, atol=0)
@@ -72,14 +72,14 @@ def test_contour_points_lie_on_their_level_and_levels_grow():
 @pytest.mark.parametrize("centre", [TARGET, (300.0, -50.0)])
 def test_a_valley_without_an_end_gives_finite_lines_on_their_level(curvature, centre):
     bowl = Bowl(curvature, centre)
-    lines = contour(drawn(descended(0.5, bowl=bowl), bowl=bowl))
+    lines = contour(paths_figure(descended(0.5, bowl=bowl), bowl=bowl))
     losses = bowl.loss(lines)
     assert lines.size and np.isfinite(lines).all()
     assert np.allclose(losses, losses.mean(1, keepdims=True), rtol=1e-6, atol=0)
 
 
 def test_a_flat_plane_has_no_contour_lines_and_still_draws():
-    figure = drawn(track("trained", [0, 1], [0, -1]), bowl=Bowl(np.zeros((2, 2)), TARGET))
+    figure = paths_figure(track("trained", [0, 1], [0, -1]), bowl=Bowl(np.zeros((2, 2)), TARGET))
     assert contour_is_empty(figure) and np.isfinite(ranges(figure)).all()
 
 
@@ -93,60 +93,58 @@ def test_a_curvature_that_is_no_number_is_refused():
 
 
 def test_start_and_target_are_inside_and_the_axes_have_one_scale():
-    figure = drawn(descended(1.8), bowl=Bowl(BOWL.curvature, (3.0, 1.0)))
+    figure = paths_figure(descended(1.8), bowl=Bowl(BOWL.curvature, (3.0, 1.0)))
     for point in ((0, 0), (3, 1)):
         assert ((ranges(figure)[:, 0] < point) & (point < ranges(figure)[:, 1])).all()
-    assert (
-        figure.plotly().layout.yaxis.scaleanchor == "x"
-        and figure.plotly().layout.yaxis.scaleratio == 1
-    )
+    assert figure.plotly().layout.yaxis.scaleanchor == "x"
+    assert figure.plotly().layout.yaxis.scaleratio == 1
 
 
 def test_an_explosion_leaves_the_range_as_it_is_and_sends_no_huge_numbers():
     quiet = descended(1.8)
     bang = track("momentum", [0, 40, -1e5, 1e200, np.inf], [0, 40, 1e5, 0, np.nan])
-    figure = drawn(quiet, bang)
-    assert np.array_equal(ranges(figure), ranges(drawn(quiet)))
-    assert len(named(figure, "momentum")[0].x) == 2
-    assert len(named(figure, quiet.name)[0].x) == 9
+    figure = paths_figure(quiet, bang)
+    assert np.array_equal(ranges(figure), ranges(paths_figure(quiet)))
+    assert len(traces_of(figure, "momentum")[0].x) == 2
+    assert len(traces_of(figure, quiet.name)[0].x) == 9
     json.loads(figure.plotly().to_json(), parse_constant=lambda name: pytest.fail(name))
 
 
 def test_an_overshoot_near_the_target_widens_the_range():
     overshoot = track("momentum", [0, 4], [0, -2])
-    assert ranges(drawn(overshoot))[0, 1] > 4
+    assert ranges(paths_figure(overshoot))[0, 1] > 4
 
 
 def test_a_start_on_the_target_draws():
-    low, high = ranges(drawn(track("trained", [TARGET[0]], [TARGET[1]]))).T
+    low, high = ranges(paths_figure(track("trained", [TARGET[0]], [TARGET[1]]))).T
     assert (low < TARGET).all() and (high > TARGET).all()
 
 
 def test_what_comes_after_the_layer_shown_is_faint():
-    figure = drawn(descended(1.8), at=3)
-    faint, full = named(figure, "gradient descent")
+    figure = paths_figure(descended(1.8), at=3)
+    faint, full = traces_of(figure, "gradient descent")
     assert faint.opacity < 0.5 and full.opacity == 1
     assert len(full.x) == 4 and len(faint.x) == 6 and full.x[-1] == faint.x[0]
     assert (faint.showlegend, full.showlegend) == (False, True)
     assert np.argmax(full.marker.size) == 3
-    assert np.array_equal(ranges(figure), ranges(drawn(descended(1.8))))
+    assert np.array_equal(ranges(figure), ranges(paths_figure(descended(1.8))))
 
 
 @pytest.mark.parametrize("at", [8, 99])
 def test_a_track_that_is_over_is_full(at):
-    (only,) = named(drawn(descended(1.8), at=at), "gradient descent")
+    (only,) = traces_of(paths_figure(descended(1.8), at=at), "gradient descent")
     assert only.opacity == 1 and len(only.x) == 9
 
 
 def test_the_pointer_names_method_layers_and_loss():
-    given = Track("trained", [0, 1], [0, 1], "trained", [5.0, 0.25])
-    shown = named(drawn(given, at=1), "trained")[0].text
-    assert list(shown) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25"]
+    path = Track("trained", [0, 1], [0, 1], "trained", [5.0, 0.25])
+    texts = traces_of(paths_figure(path, at=1), "trained")[0].text
+    assert list(texts) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25"]
 
 
 def test_start_is_drawn_once_and_yellow_has_an_edge():
-    figure = drawn(descended(1.0), descended(1.8, kind="nesterov"))
-    assert len(named(figure, "start")) == 1
+    figure = paths_figure(descended(1.0), descended(1.8, kind="nesterov"))
+    assert len(traces_of(figure, "start")) == 1
     assert len([trace for trace in figure.plotly().data if trace.legendgroup == "nesterov"]) == 2
 
 
@@ -198,18 +196,12 @@ def test_numbers_are_legible_on_every_cell_in_both_themes(theme):
 
 def test_maps_of_several_sizes_stay_square_and_grow_by_rows():
     matrices = [np.eye(size) for size in (2, 3, 2, 3, 2)]
-    figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3)
-    assert list(figure.plotly().data[0].y) == ["1", "2"] and list(figure.plotly().data[1].y) == [
-        "1",
-        "2",
-        "3",
-    ]
+    figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3).plotly()
+    assert [list(trace.y) for trace in figure.data[:2]] == [["1", "2"], ["1", "2", "3"]]
     row = figures.maps(list("abc"), matrices[:3], None, None, "weight", columns=3)
-    assert row.plotly().layout.height < figure.plotly().layout.height
-    assert all(
-        figure.plotly().layout[f"yaxis{end}"].scaleanchor == f"x{end}"
-        for end in ("", "2", "3", "4", "5")
-    )
+    assert row.plotly().layout.height < figure.layout.height
+    for end in ("", "2", "3", "4", "5"):
+        assert figure.layout[f"yaxis{end}"].scaleanchor == f"x{end}"
 
 
 def test_wide_numbers_take_fewer_columns():
@@ -226,7 +218,7 @@ def test_maps_refuse_nothing_and_numbers_without_room(matrices):
 @pytest.mark.parametrize(
     "figure",
     [
-        drawn(
+        paths_figure(
             descended(1.8),
             descended(1.0, kind="nesterov"),
             descended(0.5, kind="conjugate gradient"),
@@ -237,6 +229,6 @@ def test_maps_refuse_nothing_and_numbers_without_room(matrices):
 )
 def test_the_dark_figure_keeps_no_light_colour(figure):
     dark = figures.themed(figure, dark=True)
-    found = set(re.findall(r"#[0-9a-fA-F]{6}", dark.plotly().to_json()))
-    assert not found & set(TO_DARK) and not found & {INK, PAPER, GRID, LINE}
+    colours = set(re.findall(r"#[0-9a-fA-F]{6}", dark.plotly().to_json()))
+    assert not colours & set(TO_DARK) and not colours & {INK, PAPER, GRID, LINE}
     assert figures.themed(dark, dark=False).to_dict() == figure.to_dict()

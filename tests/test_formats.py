@@ -50,7 +50,7 @@ def test_a_size_is_in_kib_or_mib():
 
 
 @pytest.mark.parametrize(
-    ("least", "seconds", "said"),
+    ("least", "seconds", "text"),
     [
         (10, 12, "about 12 s"),
         (20, 41, "20 to 41 s"),
@@ -60,8 +60,8 @@ def test_a_size_is_in_kib_or_mib():
         (3000, 9000, "50 min to 2.5 h"),
     ],
 )
-def test_the_time_left_is_a_range_on_a_busy_machine(least, seconds, said):
-    assert formats.time_left(least, seconds) == said
+def test_the_time_left_is_a_range_on_a_busy_machine(least, seconds, text):
+    assert formats.time_left(least, seconds) == text
 
 
 def test_a_duration_is_as_exact_as_an_estimate():

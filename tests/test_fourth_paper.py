@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
+from house import ROOT
 
 
 @pytest.fixture
@@ -32,15 +31,15 @@ def project(tmp_path):
 def command(project: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "ICL_PAPERS"}
     environment["ICL_CACHE_DIR"] = str(project / "cache")
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "icl_core", *arguments],
         cwd=project,
         env=environment,
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 def test_the_command_line_finds_it(project):
@@ -48,8 +47,8 @@ def test_the_command_line_finds_it(project):
 
 
 def test_it_trains_and_measures(project):
-    measured = json.loads(command(project, "run", "toy.walk", "--set", "steps=50", "--json"))
-    assert measured
-    recovered, exact = measured
+    metrics = json.loads(command(project, "run", "toy.walk", "--set", "steps=50", "--json"))
+    assert metrics
+    recovered, exact = metrics
     assert recovered["value"] > 0.9 and recovered["verdict"] in ("reproduced", "not reproduced")
     assert exact["value"] > 0 and exact["verdict"] == "fails"

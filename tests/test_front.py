@@ -4,11 +4,10 @@ single run."""
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from house import house
+from house import ROOT, house
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
@@ -18,7 +17,6 @@ from icl_core.papers.birth.shared.head_maps import at_snapshot, first_map, secon
 from icl_core.runs import store
 from pages.ui.claims import verdicts
 
-ROOT = Path(__file__).parents[1]
 OPENINGS = [paper for paper in registry.papers().values() if paper.opening]
 WITHOUT_TORCH = """
 import sys
@@ -81,49 +79,43 @@ def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():
 def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
     header = store.default().preset(*paper.opening.run)
     assert header is not None
-    run, experiment = store.default().load(header), registry.experiment(header.experiment)
+    run = store.default().load(header)
+    experiment = registry.experiment(header.experiment)
     assert run is not None
     drawings = {drawing.name: drawing for drawing in experiment.drawings}
-    count = range(len(run.snapshot_steps))
+    snapshots = range(len(run.snapshot_steps))
     for name, draw in paper.opening.panels.items():
-        panels = [draw(run, index) for index in count]
-        assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == len(
-            count
-        )  # the same traces in all
-        for index in (0, len(count) - 1):
+        panels = [draw(run, index) for index in snapshots]
+        # the same traces in all
+        assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == len(snapshots)
+        for index in (0, len(snapshots) - 1):
             view = experiment.view(snapshot=index)
             if experiment.typed is not None:  # the page begins with a word
                 example = {experiment.typed.field: "".join(run.names("sequence"))}
                 view = replace(view, **example)
             page = drawings[name].draw(run, view).figure.data[0]["z"]
-            np.testing.assert_allclose(
-                panels[index].figure.data[0]["z"], page, atol=0.03
-            )  # kept in half precision
-    assert len({paper.opening.headline(run, index) for index in count}) > len(count) / 2
+            # kept in half precision
+            np.testing.assert_allclose(panels[index].figure.data[0]["z"], page, atol=0.03)
+    assert len({paper.opening.headline(run, index) for index in snapshots}) > len(snapshots) / 2
 
 
 @pytest.mark.parametrize("state", ["empty", "damaged"])
 def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
     with house(tmp_path, monkeypatch):
         if state == "damaged":
-            for header in store.Store(store.ARTIFACTS, tmp_path / "other").headers(
-                OPENINGS[0].opening.run[0]
-            ):
+            shipped = store.Store(store.ARTIFACTS, tmp_path / "other")
+            for header in shipped.headers(OPENINGS[0].opening.run[0]):
                 target = tmp_path / "artifacts" / header.path.relative_to(store.ARTIFACTS)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 content = header.path.read_bytes()
                 target.write_bytes(content[:-8] + bytes(8))
         page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
         assert not page.exception
-        said = [caption.value for caption in page.caption]
-        assert any(text.startswith("The film appears once") for text in said), said
-        assert (
-            sum(text.startswith("The picture appears once") for text in said)
-            == len(registry.papers()) - 1
-        )
-        assert [header.value for header in page.header][
-            -1
-        ] == "What the papers claim, and what comes out here"
+        captions = [caption.value for caption in page.caption]
+        assert any(text.startswith("The film appears once") for text in captions), captions
+        pictures = [text for text in captions if text.startswith("The picture appears once")]
+        assert len(pictures) == len(registry.papers()) - 1
+        assert page.header[-1].value == "What the papers claim, and what comes out here"
 
 
 def test_a_bar_counts_the_papers_own_claims_alone():

@@ -2,10 +2,9 @@
 its pictures are taken in a Chromium, and stay as they are where there is none."""
 
 import io
-from pathlib import Path
 
 import pytest
-from house import TOY, house
+from house import ROOT, TOY, house
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +17,6 @@ from icl_core.runs import store
 from icl_core.share import chromium, gallery, pictures
 from icl_core.share.gallery import MOST_BYTES
 
-ROOT = Path(__file__).parents[1]
 ENDINGS = ("json", "light.webp", "dark.webp")
 IDS = [id for id in registry.experiment_ids() if id != TOY]
 
@@ -52,10 +50,10 @@ def test_the_page_links_every_experiment():
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     page = app.switch_page("pages/gallery.py").run()
     assert not page.exception
-    links = [each.proto for each in page.get("page_link")]
+    links = [element.proto for element in page.get("page_link")]
     titles = {registry.experiment(id).title for id in IDS}
     assert titles <= {link.label for link in links}
-    pictures = [each.proto.body for each in page.get("html") if "<img" in each.proto.body]
+    pictures = [element.proto.body for element in page.get("html") if "<img" in element.proto.body]
     assert len(pictures) == len(IDS) and all(' alt="' in body for body in pictures)
 
 
@@ -63,7 +61,8 @@ def test_the_build_makes_a_card_once_its_run_is_shipped(tmp_path, monkeypatch, c
     with house(tmp_path, monkeypatch):
         assert main(["gallery", TOY]) == 1 and gallery.card(TOY) is None  # nothing is trained
         assert main(["build", TOY]) == 0
-        card, picture = gallery.card(TOY), gallery.picture(TOY, True)
+        card = gallery.card(TOY)
+        picture = gallery.picture(TOY, True)
         assert card is not None and picture is not None
         assert picture != gallery.picture(TOY, False)
 
@@ -96,14 +95,16 @@ def test_a_picture_has_the_colours_of_its_figure():
     figure = Figure([bar], layout(SEAT, xaxis=axis("x"), yaxis=axis("y")))
     scenes = [pictures.scene([figure], ["A bar"], dark) for dark in (False, True)]
     scenes.append(pictures.scene([figure, figure], ["A bar", "Another"], False))
-    light, dark, two = (Image.open(io.BytesIO(taken)) for taken in pictures.take(scenes))
-    blue, pale = rgb(COLOURS["trained"]), rgb(TO_DARK[COLOURS["trained"]])
+    light, dark, two = (Image.open(io.BytesIO(picture)) for picture in pictures.take(scenes))
+    blue = rgb(COLOURS["trained"])
+    pale = rgb(TO_DARK[COLOURS["trained"]])
     assert light.size == dark.size == two.size == pictures.PIXELS
     middle = (light.width // 2, light.height // 2)
     assert light.getpixel(middle) == blue and dark.getpixel(middle) == pale
     # of two panels, each has a bar, and there is nothing between them
     row = [two.getpixel((x, two.height // 2)) for x in range(two.width)]
-    left, right = row[: two.width // 2], row[two.width // 2 :]
+    left = row[: two.width // 2]
+    right = row[two.width // 2 :]
     assert left.count(blue) == pytest.approx(right.count(blue), abs=3) and left.count(blue) > 99
     assert row[two.width // 2] == rgb(PAPER)
 
@@ -113,7 +114,7 @@ def test_names_of_lines_stand_in_rows_that_fit():
     lines = [Trace(x=[0, 1], y=[0, 1], mode="lines", name=name) for name in names]
     wide = seated(Figure(lines, layout(SEAT)), width=1000)
     small = narrowed(wide, 300)
-    (before,), (after,) = (each.layout["annotations"] for each in (wide, small))
+    (before,), (after,) = (figure.layout["annotations"] for figure in (wide, small))
     assert "<br>" not in before["text"] and after["text"].count("<br>") == 1
     assert after["text"].replace("<br>", BETWEEN) == before["text"]
     assert small.layout["margin"]["t"] == wide.layout["margin"]["t"] + ROW

@@ -26,11 +26,11 @@ def guarded(*lines: str) -> list[str]:
     return [sys.executable, "-c", GUARDED.format(body=body)]
 
 
-def ended(words: list[str], **more) -> tuple[int, str, str]:
+def outcome(words: list[str], **more) -> tuple[int, str, str]:
     """Return the exit code of a process, and what it has printed."""
     more = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
-    done = subprocess.run(words, cwd=ROOT, text=True, encoding="utf-8", **more)
-    return done.returncode, done.stdout or "", done.stderr or ""
+    process = subprocess.run(words, cwd=ROOT, text=True, encoding="utf-8", **more)
+    return process.returncode, process.stdout or "", process.stderr or ""
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,10 @@ def ended(words: list[str], **more) -> tuple[int, str, str]:
 )
 def test_a_character_that_a_stream_lacks_is_escaped(encoding, expected):
     words = guarded("print('η é')", "print('η', file=sys.stderr)", "return 0")
-    done = subprocess.run(
+    process = subprocess.run(
         words, cwd=ROOT, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding}
     )
-    assert (done.returncode, done.stdout.decode(encoding).strip()) == (0, expected)
+    assert (process.returncode, process.stdout.decode(encoding).strip()) == (0, expected)
 
 
 def test_a_pipe_that_is_closed_ends_the_command_in_silence():
@@ -60,14 +60,14 @@ def test_a_pipe_that_is_closed_ends_the_command_in_silence():
 @pytest.mark.parametrize("text", ["'x'", "'x' * 10**6"], ids=["little", "much"])
 def test_a_full_device_is_said_in_a_line(text):
     with open("/dev/full", "w") as full:
-        code, _, said = ended(guarded(f"print({text})", "return 0"), stdout=full)
-    assert (code, said) == (1, "the output could not be written: No space left on device\n")
+        code, _, error = outcome(guarded(f"print({text})", "return 0"), stdout=full)
+    assert (code, error) == (1, "the output could not be written: No space left on device\n")
 
 
 def test_a_problem_of_a_file_is_said_in_a_line():
-    code, shown, said = ended(guarded("open('/none/x')"))
+    code, output, error = outcome(guarded("open('/none/x')"))
     expected = "the command could not go on: /none/x: No such file or directory\n"
-    assert (code, shown, said) == (1, "", expected)
+    assert (code, output, error) == (1, "", expected)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_problem_of_a_file_is_said_in_a_line():
 )
 def test_a_problem_of_something_else_is_not_called_the_output_s(problem):
     """As of a database or a connection, which names no file."""
-    code, shown, said = ended(guarded("print('data')", f"raise {problem}"))
-    assert (code, shown, said) == (1, "data\n", "the command could not go on: it is full\n")
+    code, output, error = outcome(guarded("print('data')", f"raise {problem}"))
+    assert (code, output, error) == (1, "data\n", "the command could not go on: it is full\n")
 
 
 def test_a_guarded_stream_is_what_it_was_otherwise():
@@ -92,8 +92,8 @@ def test_a_guarded_stream_is_what_it_was_otherwise():
         "sys.stdout.buffer.write(b'c')",
         "return 0",
     ]
-    code, shown, said = ended(guarded(*lines))
-    assert (code, shown.lower(), said) == (0, "abutf-8 false 1\nc", "")
+    code, output, error = outcome(guarded(*lines))
+    assert (code, output.lower(), error) == (0, "abutf-8 false 1\nc", "")
 
 
 def test_streams_that_are_closed_end_nothing(tmp_path):
@@ -104,7 +104,7 @@ def test_streams_that_are_closed_end_nothing(tmp_path):
         "return 3",
     ]
     closed = ["sh", "-c", 'exec "$@" >&- 2>&- <&-', "sh", *guarded(*lines)]
-    assert ended(closed) == (3, "", "") and (tmp_path / "x").read_text() == "kept"
+    assert outcome(closed) == (3, "", "") and (tmp_path / "x").read_text() == "kept"
 
 
 def heed() -> None:
@@ -134,8 +134,8 @@ def check_interrupted(words: list[str], stream: str, sign: str) -> None:
         words, cwd=ROOT, preexec_fn=heed, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    watched = getattr(process, stream)
-    assert any(sign in line for line in watched)
+    output = getattr(process, stream)
+    assert any(sign in line for line in output)
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     lines = [line for line in error.splitlines(keepends=True) if "import time:" not in line]
@@ -145,4 +145,4 @@ def check_interrupted(words: list[str], stream: str, sign: str) -> None:
 def test_a_shell_that_ignores_ctrl_c_for_its_background_is_heeded():
     words = guarded("os.kill(os.getpid(), signal.SIGINT)", "return 0")
     ignore = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731
-    assert ended(words, preexec_fn=ignore) == (0, "", "")
+    assert outcome(words, preexec_fn=ignore) == (0, "", "")

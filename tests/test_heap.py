@@ -35,12 +35,8 @@ print(malloc.resident_bytes())
 def printed(code: str) -> list[int]:
     environment = {**os.environ, **spawn._REUSED, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", HOLES + code]
-    return [
-        int(word)
-        for word in subprocess.run(
-            command, env=environment, check=True, capture_output=True
-        ).stdout.split()
-    ]
+    process = subprocess.run(command, env=environment, check=True, capture_output=True)
+    return [int(word) for word in process.stdout.split()]
 
 
 def test_memory_in_use_and_held_is_what_was_asked_for():
@@ -52,8 +48,8 @@ print(malloc.allocated_bytes() - before, malloc.resident_bytes() - held)
 libc.free(block)
 print(malloc.allocated_bytes() - before)
 """
-    *_, used, held, left = printed(code) if REPORTS else (0, 64 * MIB, 64 * MIB, 0)
-    assert abs(used - 64 * MIB) < MIB and abs(left) < MIB and (not REPORTS or held < 72 * MIB)
+    *_, used, resident, left = printed(code) if REPORTS else (0, 64 * MIB, 64 * MIB, 0)
+    assert abs(used - 64 * MIB) < MIB and abs(left) < MIB and (not REPORTS or resident < 72 * MIB)
 
 
 @pytest.mark.skipif("not REPORTS", reason="this system's malloc does not report what is in use")
@@ -91,7 +87,8 @@ def test_where_malloc_reports_nothing_a_run_goes_on(monkeypatch):
 def test_what_cannot_be_given_back_is_not_asked_for_again(monkeypatch):
     """A look at other memory than malloc's, as of a GPU's driver, trims once, and again only when
     more is held."""
-    sizes, trims = [2**31], []
+    sizes = [2**31]
+    trims = []
     monkeypatch.setattr(malloc, "resident_bytes", lambda: sizes[-1])
     monkeypatch.setattr(malloc, "allocated_bytes", lambda: 0)
     monkeypatch.setattr(malloc, "trim", lambda: trims.append(sizes[-1]))

@@ -6,7 +6,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from house import ROOT
+
 CORE = sorted((ROOT / "icl_core").rglob("*.py"))
 PAPERS = sorted(
     path.name

@@ -28,15 +28,20 @@ TIMING = ("seconds", "date")
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-        for known in queue.states():  # leave no worker behind
-            if known.status == "running" and known.pid != os.getpid():
-                os.kill(known.pid, signal.SIGKILL)
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
+        for state in queue.states():  # leave no worker behind
+            if state.status == "running" and state.pid != os.getpid():
+                os.kill(state.pid, signal.SIGKILL)
 
 
 def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def ask(visitor: str = "", later: bool = False, **values) -> str:
+    """Ask for a run of these settings; the key of its job."""
+    return queue.submit(Request(TOY, config(**values)), visitor=visitor, later=later)
 
 
 def always() -> bool:
@@ -60,11 +65,11 @@ def content(path):
 
 
 def test_a_job_is_trained_and_its_metrics_are_kept(runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert (queue.state(key).status, queue.state(key).position) == ("queued", 1)
     assert worker.work(once=True, slots=1) == 1
-    done = queue.state(key)
-    assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
+    state = queue.state(key)
+    assert (state.status, state.step, state.total, state.position) == ("done", 20, 20, 0)
     header = runs.find(Request(TOY, config()))
     assert header.key == key and [record["claim"] for record in header.info["metrics"]] == [
         "toy.recovered",
@@ -80,17 +85,15 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 
 
 def test_asking_again_makes_no_second_job(runs):
-    key = queue.submit(Request(TOY, config()))
-    asked = Job(key).request()
-    assert (
-        queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
-        and Job(key).request() == asked
-    )
+    key = ask()
+    request = Job(key).request()
+    assert queue.submit(Request(TOY, dataclasses.asdict(config()))) == key
+    assert Job(key).request() == request
     worker.work(once=True, slots=1)
-    queue.submit(Request(TOY, config()))
+    ask()
     assert queue.state(key).status == "done" and worker.work(once=True, slots=1) == 0
     runs.delete(runs.find(Request(TOY, config())))
-    queue.submit(Request(TOY, config()))
+    ask()
     assert queue.state(key).status == "queued"
 
 
@@ -100,9 +103,9 @@ def test_two_processes_that_ask_for_one_config_share_one_job():
         "from icl_core.jobs import queue; from icl_core.runs.request import Request; "
         f"queue.submit(Request('{TOY}', {settings}))"
     )
-    asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
-    assert [process.wait(120) for process in asking] == [0, 0]
-    assert [known.status for known in queue.states()] == ["queued"]
+    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
+    assert [process.wait(120) for process in processes] == [0, 0]
+    assert [state.status for state in queue.states()] == ["queued"]
 
 
 def test_settings_out_of_range_are_not_queued():
@@ -110,29 +113,27 @@ def test_settings_out_of_range_are_not_queued():
         queue.submit(Request(TOY, {"steps": -1}))
     with pytest.raises(ValueError, match="there is no experiment"):
         queue.submit(Request("toy.none", {}))
-    assert (
-        queue.states() == []
-        and queue.state("nobody") is None
-        and queue.partial_curves("nobody") is None
-    )
+    assert queue.states() == []
+    assert queue.state("nobody") is None
+    assert queue.partial_curves("nobody") is None
     queue.cancel("nobody")
 
 
 def test_the_oldest_request_goes_first():
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in (3, 1, 2)]
-    assert [known.key for known in queue.states()] == keys
-    assert [known.position for known in queue.states()] == [1, 2, 3]
+    keys = [ask(seed=seed) for seed in (3, 1, 2)]
+    assert [state.key for state in queue.states()] == keys
+    assert [state.position for state in queue.states()] == [1, 2, 3]
     worker.work(once=True, slots=1)
-    assert [known.status for known in queue.states()] == ["done", "queued", "queued"]
+    assert [state.status for state in queue.states()] == ["done", "queued", "queued"]
     assert queue.state(keys[2]).position == 2
 
 
 def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_again():
-    key = queue.submit(Request(TOY, config(rate=10.0, steps=200)))
+    key = ask(rate=10.0, steps=200)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "diverged at step" in queue.state(key).message
     assert not Job(key).checkpoint.exists()
-    queue.submit(Request(TOY, config(rate=10.0, steps=200)))
+    ask(rate=10.0, steps=200)
     assert queue.state(key).status == "queued"
 
 
@@ -147,9 +148,8 @@ def broken(monkeypatch):
     def breaks(part):
         module = sys.modules[f"icl_core.papers.{TOY}"]
         registry.experiment.cache_clear()
-        patch.setattr(
-            module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, **{part: unlucky})
-        )
+        experiment = dataclasses.replace(module.EXPERIMENT, **{part: unlucky})
+        patch.setattr(module, "EXPERIMENT", experiment)
 
     with monkeypatch.context() as patch:
         yield breaks
@@ -158,52 +158,50 @@ def broken(monkeypatch):
 
 def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(broken):
     broken("run")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     worker.work(once=True, slots=1)
     assert queue.state(key).message == "RuntimeError: out of luck"
 
 
 def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     broken("metrics")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     worker.work(once=True, slots=1)
     info = runs.find(Request(TOY, config())).info
-    assert (
-        info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
-    )
+    assert info["metrics"] == []
+    assert info["message"] == "the metrics failed: RuntimeError: out of luck"
     assert queue.state(key).status == "done" and queue.state(key).message == info["message"]
 
 
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: counts.append(count))
-    queue.submit(Request(TOY, config()))
+    ask()
     worker.work(once=True, slots=1)
     assert counts == [1]
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     queue.cancel(key)
     assert queue.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
-    queue.submit(Request(TOY, config()))
+    ask()
     assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
-    key = queue.submit(Request(TOY, config(steps=1_000_000)))
+    key = ask(steps=1_000_000)
     process = start_worker()
     wait_for(
         lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors,
         "the first curves",
     )
-    run, known = queue.partial_curves(key), queue.state(key)
-    assert (
-        not run.finished
-        and run.config == config(steps=1_000_000)
-        and run["curve/loss"].shape[0] == 1
-    )
-    assert known.status == "running" and known.total == 1_000_000 and known.pid == process.pid
+    run = queue.partial_curves(key)
+    state = queue.state(key)
+    assert not run.finished
+    assert run.config == config(steps=1_000_000)
+    assert run["curve/loss"].shape[0] == 1
+    assert state.status == "running" and state.total == 1_000_000 and state.pid == process.pid
     experiment = registry.experiment(TOY)
     panels = [
         drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live
@@ -217,48 +215,49 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
 
 
 def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch):
-    wanted = config(steps=12_000, d=7, seeds=2)  # a second or more
-    key = queue.submit(Request(TOY, wanted))
-    kept = Job(key).checkpoint
+    settings = config(steps=12_000, d=7, seeds=2)  # a second or more
+    key = queue.submit(Request(TOY, settings))
+    checkpoint = Job(key).checkpoint
     killed = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
     # the first is of step 0 where the worker was slow to begin
-    wait_for(lambda: kept.exists() and read_record(kept)["step"] > 0, "a checkpoint")
+    wait_for(lambda: checkpoint.exists() and read_record(checkpoint)["step"] > 0, "a checkpoint")
     killed.kill()
     killed.wait(90)
     assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
-    first, shown = read_record(kept)["step"], queue.state(key).step
-    assert 0 < first < 12_000
-    told_to_end = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
-    wait_for(lambda: queue.state(key).step > shown + 20, "the next steps")
-    told_to_end.terminate()
-    told_to_end.wait(90)
+    first_step = read_record(checkpoint)["step"]
+    step_before = queue.state(key).step
+    assert 0 < first_step < 12_000
+    terminated = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
+    wait_for(lambda: queue.state(key).step > step_before + 20, "the next steps")
+    terminated.terminate()
+    terminated.wait(90)
     assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
-    reached = read_record(kept)["step"]
-    assert first < reached < 12_000
+    last_step = read_record(checkpoint)["step"]
+    assert first_step < last_step < 12_000
 
-    from_checkpoint = []  # where a training begins, and whether it got tensors to go on from
+    starts = []  # where a training begins, and whether it got tensors to go on from
     resume = JobProgress.resume
 
-    def noted(self):
+    def note_start(self):
         tensors = resume(self)
-        from_checkpoint.append((self.first_step, bool(tensors)))
+        starts.append((self.first_step, bool(tensors)))
         return tensors
 
-    monkeypatch.setattr(JobProgress, "resume", noted)
+    monkeypatch.setattr(JobProgress, "resume", note_start)
     assert worker.work(once=True, slots=9) == 1
-    assert queue.state(key).status == "done" and from_checkpoint == [(reached, True)]
-    interrupted = content(runs.find(Request(TOY, wanted)).path)
+    assert queue.state(key).status == "done" and starts == [(last_step, True)]
+    resumed = content(runs.find(Request(TOY, settings)).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
-        queue.submit(Request(TOY, wanted))
+        queue.submit(Request(TOY, settings))
         assert worker.work(once=True, slots=9) == 1
-        assert from_checkpoint == [(reached, True), (0, False)]
-        assert content(other.find(Request(TOY, wanted)).path) == interrupted
+        assert starts == [(last_step, True), (0, False)]
+        assert content(other.find(Request(TOY, settings)).path) == resumed
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     assert spawn.ensure_workers(1) == 0
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
     assert spawn.ensure_workers(1) == 1 and spawn.ensure_workers(1) == 0
@@ -268,62 +267,61 @@ def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
 def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, monkeypatch):
     """It is the only one, however often a server starts, and it does not end while the server
     lives."""
-    popen, started = subprocess.Popen, []
+    popen = subprocess.Popen
+    workers = []
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
         patch.setattr(spawn.os, "getpid", lambda: server.pid)
 
         def start(*arguments, **options):
-            started.append(popen(*arguments, **options))
-            return started[-1]
+            workers.append(popen(*arguments, **options))
+            return workers[-1]
 
         patch.setattr(spawn.subprocess, "Popen", start)
         spawn.warm()
         wait_for(lambda: spawn._is_taken(0), "the worker to take its slot")
         spawn.warm()
-    (warm,) = started
-    key = queue.submit(Request(TOY, config()))
+    (worker_process,) = workers
+    key = ask()
     wait_for(lambda: runs.exact(TOY, key), "the run")
-    assert warm.poll() is None
+    assert worker_process.poll() is None
     server.communicate(b"\n")
-    assert warm.wait(timeout=90) == 0  # some seconds after its last job
+    assert worker_process.wait(timeout=90) == 0  # some seconds after its last job
 
 
 def test_a_full_house_starts_no_worker():
-    queue.submit(Request(TOY, config()))
+    ask()
     with hold_lock(spawn.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
 def test_a_damaged_checkpoint_is_ignored():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).checkpoint.write_bytes(b"half a checkp")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done"
 
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).write_state(status="running", first_step=0, deaths=train.DEATHS - 1)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     identity = {"experiment": TOY, "version": 1, "config": stored_settings(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, has_lease=always)
     with pytest.raises(Stopped):
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
     again = JobProgress(Job(key), identity, threads=1, stopped=never, has_lease=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
-    for other in ({"version": 2}, {"device": "another"}):
-        assert (
-            JobProgress(
-                Job(key), {**identity, **other}, threads=1, stopped=never, has_lease=always
-            ).resume()
-            is None
+    for difference in ({"version": 2}, {"device": "another"}):
+        other = JobProgress(
+            Job(key), {**identity, **difference}, 1, stopped=never, has_lease=always
         )
+        assert other.resume() is None
     table.write_cancel(key, "cancelled")
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)
@@ -331,39 +329,39 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
 
 def test_cancel_counts_at_once_and_asking_again_takes_it_back():
     """Also while the worker evaluates, and looks for nothing."""
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     with hold_lock(Job(key).folder / "lock"):
         Job(key).write_state(status="running", step=20, total=20)
         queue.cancel(key)
         assert queue.state(key).status == "cancelling" and not queue.state(key).ended
-        queue.submit(Request(TOY, config()))
+        ask()
         assert queue.state(key).status == "running"
 
 
 def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
 
-    def given_up(self):
+    def give_up(self):
         queue.cancel(key)
-        queue.submit(Request(TOY, config()))
+        ask()
         raise Cancelled
 
     with monkeypatch.context() as patch:
-        patch.setattr(JobProgress, "check", given_up)
+        patch.setattr(JobProgress, "check", give_up)
         worker.work(once=True, slots=1)
     assert queue.state(key).status == "queued"
     assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
 def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     for who in ("a", "b"):
         queue.watch(key, who)
     queue.unwatch(key, "a")
     assert queue.state(key).status == "queued"
     queue.unwatch(key, "b")
     assert queue.state(key).left and worker.work(once=True, slots=1) == 0
-    queue.submit(Request(TOY, config()))
+    ask()
     queue.watch(key, "a")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done" and database.rows("SELECT * FROM watchers") == []
@@ -372,7 +370,7 @@ def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
 
 
 def test_a_look_of_long_ago_does_not_count():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     for who in ("a", "b"):
         queue.watch(key, who)
     change("UPDATE watchers SET seen = 1e9 WHERE who = 'b'")  # a window that was closed
@@ -381,7 +379,8 @@ def test_a_look_of_long_ago_does_not_count():
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
-    key, report = queue.submit(Request(TOY, config())), JobProgress.report
+    key = ask()
+    report = JobProgress.report
     monkeypatch.setattr(
         JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of))
     )
@@ -390,17 +389,19 @@ def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
 
 
 def test_a_run_tells_what_it_does(monkeypatch):
-    key, said, tell = queue.submit(Request(TOY, config())), [], JobProgress.write_state
+    key = ask()
+    phases = []
+    write_state = JobProgress.write_state
 
-    def told(self):
-        tell(self)
-        known = queue.state(key)
-        said.append((known.phase, known.phase_step, known.phase_steps))
+    def write_and_note(self):
+        write_state(self)
+        state = queue.state(key)
+        phases.append((state.phase, state.phase_step, state.phase_steps))
 
-    monkeypatch.setattr(JobProgress, "write_state", told)
+    monkeypatch.setattr(JobProgress, "write_state", write_and_note)
     worker.work(once=True, slots=1)
-    assert said[1] == ("", 0, 20)  # its only training needs no name
-    assert [phase for phase, *_ in said[-2:]] == ["evaluating", "computing the metrics"]
+    assert phases[1] == ("", 0, 20)  # its only training needs no name
+    assert [phase for phase, *_ in phases[-2:]] == ["evaluating", "computing the metrics"]
 
 
 def test_diverged_is_told_from_a_fault():
@@ -409,13 +410,14 @@ def test_diverged_is_told_from_a_fault():
 
 
 def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(12)]
-    assert [known.position for known in queue.states()] == list(range(1, 13))
-    read, row = [], table._row
-    monkeypatch.setattr(table, "_row", lambda values: read.append(values[0]) or row(values))
-    assert [known.position for known in queue.states()] == list(range(1, 13)) and not read
+    keys = [ask(seed=seed) for seed in range(12)]
+    assert [state.position for state in queue.states()] == list(range(1, 13))
+    keys_read = []
+    row = table._row
+    monkeypatch.setattr(table, "_row", lambda values: keys_read.append(values[0]) or row(values))
+    assert [state.position for state in queue.states()] == list(range(1, 13)) and not keys_read
     queue.cancel(keys[3])
-    assert [known.position for known in queue.states() if not known.ended] == list(range(1, 12))
-    assert set(read) == {keys[3]}
+    assert [state.position for state in queue.states() if not state.ended] == list(range(1, 12))
+    assert set(keys_read) == {keys[3]}
     table.delete(keys[0])
-    assert [known.key for known in queue.states()] == keys[1:]
+    assert [state.key for state in queue.states()] == keys[1:]

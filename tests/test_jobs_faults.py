@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import psutil
 import pytest
 from house import TOY, change, house, others_may_change
+from test_jobs import ask, config
 
 from icl_core import registry
 from icl_core.jobs import folder, job_progress, queue, spawn, table, terminal, train, worker
@@ -24,12 +25,8 @@ from pages.ui.controls import training
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def train_all() -> int:
@@ -57,95 +54,101 @@ def often(monkeypatch):
 def fill(monkeypatch, often):
     """From the call on, the disk takes no file whose name begins so, no "state" or no "request";
     gives back what the states said since then."""
-    write, full, said = folder.write_whole, [], []
+    write = folder.write_whole
+    refused = []
+    messages = []
 
     def writes(path, content):
-        if any(path.name.startswith(name) for name in full):
+        if any(path.name.startswith(name) for name in refused):
             no_room()
         write(path, content)
 
     def writes_state(key, state, is_end):
-        if "state" in full:
+        if "state" in refused:
             no_room()
         write_state(key, state, is_end)
-        if full:
-            said.append(state.get("message", ""))
+        if refused:
+            messages.append(state.get("message", ""))
 
     def inserts(*row):
-        if "request" in full:
+        if "request" in refused:
             no_room()
         insert(*row)
 
-    write_state, insert = table.write_state, table.insert
+    write_state = table.write_state
+    insert = table.insert
     monkeypatch.setattr(table, "write_state", writes_state)
     monkeypatch.setattr(table, "insert", inserts)
     monkeypatch.setattr(folder, "write_whole", writes)
     monkeypatch.setattr(job_progress, "write_whole", writes)
 
     def fills(*names: str) -> list[str]:
-        full[:] = names
-        return said
+        refused[:] = names
+        return messages
 
     return fills
 
 
 def during_training(monkeypatch, act, step: int = 10) -> None:
     """Have `act` happen once the training has come to `step`."""
-    report, acted = job_progress.JobProgress.report, []
+    report = job_progress.JobProgress.report
+    results = []
 
     def reports(self, done, *rest):
-        if done >= step and not acted:
-            acted.append(act())
+        if done >= step and not results:
+            results.append(act())
         report(self, done, *rest)
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
-    key, kept = queue.submit(Request(TOY, config())), []
-    said = fill("nothing")
+    key = ask()
+    steps = []
+    messages = fill("nothing")
     during_training(monkeypatch, lambda: fill("checkpoint", "live"))
-    measured = train._measure_run
+    measure = train._measure_run
 
-    def looked(*run):
-        kept.append(read_record(Job(key).checkpoint)["step"])
-        return measured(*run)
+    def note_step(*run):
+        steps.append(read_record(Job(key).checkpoint)["step"])
+        return measure(*run)
 
-    monkeypatch.setattr(train, "_measure_run", looked)
+    monkeypatch.setattr(train, "_measure_run", note_step)
     train_all()
-    assert queue.state(key).status == "done" and kept == [9]  # the last that could be written
-    assert not any(said[:9]) and said[-3].startswith("the disk is full; the training goes on")
+    assert queue.state(key).status == "done" and steps == [9]  # the last that could be written
+    assert not any(messages[:9])
+    assert messages[-3].startswith("the disk is full; the training goes on")
 
 
 def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
-    key, reached = queue.submit(Request(TOY, config())), []
-    said = fill("checkpoint")
-    during_training(monkeypatch, lambda: (reached.append(len(said)), fill("nothing")))
+    key = ask()
+    counts = []
+    messages = fill("checkpoint")
+    during_training(monkeypatch, lambda: (counts.append(len(messages)), fill("nothing")))
     train_all()
     assert queue.state(key).status == "done"
-    assert "the disk is full" in said[reached[0] - 1] and not any(said[reached[0] + 1 : -2])
+    assert "the disk is full" in messages[counts[0] - 1] and not any(messages[counts[0] + 1 : -2])
 
 
 def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     during_training(monkeypatch, lambda: fill("state", "live", "checkpoint"))
     train_all()
     assert runs.find(Request(TOY, config())).key == key
     fill("nothing")
-    assert (
-        queue.state(key).status == "interrupted"
-        and train_all() == 1
-        and queue.state(key).status == "done"
-    )
+    assert queue.state(key).status == "interrupted"
+    assert train_all() == 1
+    assert queue.state(key).status == "done"
 
 
 def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).live.write_bytes(b"curves")
     assert folder.has_room()
-    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), table.write_state
-    assert all(path.exists() for path in spare)
-    full = lambda: any(path.exists() for path in spare)  # noqa: E731
+    files = (Job(key).live, folder.jobs_folder() / "reserve")
+    write = table.write_state
+    assert all(path.exists() for path in files)
+    full = lambda: any(path.exists() for path in files)  # noqa: E731
     monkeypatch.setattr(table, "write_state", lambda *of: no_room() if full() else write(*of))
     Job(key).write_state(status="running", message="the disk is full")
     assert Job(key).state()["message"] == "the disk is full"
@@ -154,9 +157,10 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
 def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(
     runs, monkeypatch, often
 ):
-    key = queue.submit(Request(TOY, config()))
-    started, now = [], [1e9]
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    key = ask()
+    workers = []
+    now = [1e9]
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: now[0])
     with monkeypatch.context() as patch:
@@ -164,58 +168,58 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
         pauses = []
         for _ in range(6):
             assert train_all() == 1
-            known = queue.state(key)
-            assert known.status == "interrupted" and known.message.startswith(
-                "the disk is full; the run will be kept"
-            )
-            assert "the disk is full" in training.describe(known)
+            state = queue.state(key)
+            assert state.status == "interrupted"
+            assert state.message.startswith("the disk is full; the run will be kept")
+            assert "the disk is full" in training.describe(state)
             assert read_record(Job(key).checkpoint)["step"] == 20
-            assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
-            pauses.append(known.retry_at - now[0])
-            now[0] = known.retry_at
+            assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not workers
+            pauses.append(state.retry_at - now[0])
+            now[0] = state.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
     assert spawn.ensure_workers(1) == 1
-    assert (
-        train_all() == 1
-        and queue.state(key).status == "done"
-        and runs.find(Request(TOY, config())).key == key
-    )
+    assert train_all() == 1
+    assert queue.state(key).status == "done"
+    assert runs.find(Request(TOY, config())).key == key
 
 
 @pytest.mark.parametrize(
-    ("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")]
+    ("free", "message"),
+    [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")],
 )
-def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
+def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, message):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    assert folder.write_problem(OSError("disk I/O error")) == said
+    assert folder.write_problem(OSError("disk I/O error")) == message
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
-    key, started = queue.submit(Request(TOY, config())), []
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    key = ask()
+    workers = []
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     fill("reserve", "state", "checkpoint", "live")
-    assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not workers
     fill("nothing")
-    assert spawn.ensure_workers(1) == 1 and len(started) == 1
+    assert spawn.ensure_workers(1) == 1 and len(workers) == 1
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.states() == []
     fill("nothing")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     queue.cancel(key)
     fill("request")
     with pytest.raises(OSError, match="No space left"):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.state(key).status == "cancelled"  # not queued by half
 
 
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
-    request, looks = Request(TOY, config()), []
+    request = Request(TOY, config())
+    looks = []
     key = queue.submit(request)
     Job(key).write_state(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
@@ -242,13 +246,14 @@ NESTED = "[" * 100_000
 def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(column, old, new):
     """One bit, and a job would wait for ever for an experiment that is to come, or give another
     run."""
-    key, odd = queue.submit(Request(TOY, config())), queue.submit(Request(TOY, config(seed=1)))
+    key = ask()
+    damaged = ask(seed=1)
     value = f"replace({column}, ?2, ?1)" if old is not None else "?1"
-    change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, odd)
-    assert [known.key for known in queue.states()] == [key] and queue.state(odd) is None
+    change(f"UPDATE jobs SET {column} = {value} WHERE key = ?3 OR ?2 = 0", new, old, damaged)
+    assert [state.key for state in queue.states()] == [key] and queue.state(damaged) is None
     assert train_all() == 1 and queue.state(key).status == "done"
-    assert queue.submit(Request(TOY, config(seed=1))) == odd
-    assert train_all() == 1 and queue.state(odd).status == "done"
+    assert ask(seed=1) == damaged
+    assert train_all() == 1 and queue.state(damaged).status == "done"
 
 
 @pytest.mark.parametrize(
@@ -256,24 +261,24 @@ def test_a_request_for_another_run_than_its_key_is_none_and_the_rest_goes_on(col
     [("running", NESTED), ("running", '{"step": 3'), ("runnimg", "{}"), ("failed", "[]")],
 )
 def test_a_job_whose_state_cannot_be_read_is_queued(status, progress):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     change("UPDATE jobs SET status = ?, progress = ?", status, progress)
     assert queue.state(key).status == "queued" and training.describe(queue.state(key)) == "Starting"
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
 def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
-    queue.submit(Request(TOY, config()))
+    ask()
     train_all()
-    made = runs.find(Request(TOY, config()))
-    key = queue.submit(Request(TOY, config(seed=1)))
-    record = {**read_record(made.path), "config": Job(key).request()["config"]}
+    header = runs.find(Request(TOY, config()))
+    key = ask(seed=1)
+    record = {**read_record(header.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
         path.write_bytes(
             pack({}, {name: value for name, value in record.items() if name != "digest"})
@@ -284,24 +289,27 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 
 @pytest.mark.parametrize("place", ["_run_info", "_measure_run", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
-    key, saved, save = queue.submit(Request(TOY, config())), [], runs.save
-    monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
-    of = runs if place == "save" else train
-    act = getattr(of, place)
+    key = ask()
+    saves = []
+    save = runs.save
+    monkeypatch.setattr(runs, "save", lambda *of: saves.append(key) or save(*of))
+    owner = runs if place == "save" else train
+    act = getattr(owner, place)
 
-    def cancelled_meanwhile(*arguments):
-        done = act(*arguments)
+    def act_and_cancel(*arguments):
+        result = act(*arguments)
         queue.cancel(key)
-        return done
+        return result
 
-    monkeypatch.setattr(of, place, cancelled_meanwhile)
+    monkeypatch.setattr(owner, place, act_and_cancel)
     train_all()
     assert queue.state(key).status == "cancelled" and runs.headers() == []
-    assert len(saved) == (place == "save")
+    assert len(saves) == (place == "save")
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
-    key, computed = queue.submit(Request(TOY, config())), []
+    key = ask()
+    measured_runs = []
     report = job_progress.JobProgress.report
 
     def reports(self, done, *rest):
@@ -310,40 +318,42 @@ def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
             queue.cancel(key)
 
     monkeypatch.setattr(job_progress.JobProgress, "report", reports)
-    monkeypatch.setattr(train, "_measure_run", lambda *run: computed.append(run) or {})
+    monkeypatch.setattr(train, "_measure_run", lambda *run: measured_runs.append(run) or {})
     train_all()
-    assert queue.state(key).status == "cancelled" and not computed
+    assert queue.state(key).status == "cancelled" and not measured_runs
 
 
 @pytest.mark.parametrize("born", ["mine", 12345.0])
 def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
-    key, ended = queue.submit(Request(TOY, config())), []
-    monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
-    began = psutil.Process().create_time() if born == "mine" else born
+    key = ask()
+    terminated = []
+    monkeypatch.setattr(psutil.Process, "terminate", lambda self: terminated.append(self.pid))
+    birth = psutil.Process().create_time() if born == "mine" else born
     with hold_lock(Job(key).folder / "lock"):
-        Job(key).write_state(status="running", pid=os.getpid(), born=began)
+        Job(key).write_state(status="running", pid=os.getpid(), born=birth)
         queue.interrupt(key)
-    assert ended == ([os.getpid()] if born == "mine" else [])
+    assert terminated == ([os.getpid()] if born == "mine" else [])
 
 
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
-    key, files = queue.submit(Request(TOY, config())), []
+    key = ask()
+    looks = []
 
     def look() -> tuple[dict[str, bytes], dict]:
         paths = [path for path in Job(key).folder.iterdir() if path.is_file()]
         return {path.name: path.read_bytes() for path in paths}, Job(key).state()
 
-    def taken_over():
+    def take_over():
         (Job(key).folder / "lock").unlink()
         (Job(key).folder / "lock").touch()  # by the worker that has it now
-        files.append(look())
+        looks.append(look())
         if fails:
             raise ValueError("and then its training fails")
 
-    during_training(monkeypatch, taken_over)
+    during_training(monkeypatch, take_over)
     train_all()
-    assert look() == files[0] and runs.headers() == []
+    assert look() == looks[0] and runs.headers() == []
 
 
 def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
@@ -361,67 +371,66 @@ def keep_one(monkeypatch):
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
-    keys = [
-        queue.submit(Request(TOY, config(seed=seed, rate=10.0, steps=200))) for seed in range(2)
-    ]
+    keys = [ask(seed=seed, rate=10.0, steps=200) for seed in range(2)]
     for _ in keys:
         train_all()
-    assert [(known.key, known.status) for known in queue.states()] == [
+    assert [(state.key, state.status) for state in queue.states()] == [
         (key, "failed") for key in keys
     ]
 
 
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
-    keys, tried = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)], []
+    keys = [ask(seed=seed) for seed in range(2)]
+    deleted = []
     delete = shutil.rmtree
 
-    def watched(path, **options):
+    def watch_delete(path, **options):
         if path.name in keys:
             assert not others_may_change()
-            tried.append(path.name)
+            deleted.append(path.name)
         delete(path, **options)
 
-    monkeypatch.setattr(shutil, "rmtree", watched)
+    monkeypatch.setattr(shutil, "rmtree", watch_delete)
     for _ in keys:
         train_all()
-    assert tried == keys[:1] and [known.key for known in queue.states()] == keys[1:]
+    assert deleted == keys[:1] and [state.key for state in queue.states()] == keys[1:]
 
 
 def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(2)]
+    keys = [ask(seed=seed) for seed in range(2)]
     for key in keys:
         queue.cancel(key)
 
-    def asked_just_before():
-        queue.submit(Request(TOY, config(seed=0)))
+    def ask_just_before():
+        ask(seed=0)
         return database.transaction()
 
-    monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=asked_just_before))
+    monkeypatch.setattr(worker, "database", SimpleNamespace(transaction=ask_just_before))
     worker.forget_old()
     assert queue.state(keys[0]).status == "queued"
 
 
 @pytest.mark.parametrize("experiment", [TOY, "toy.yet_to_come"])
 def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
-    started = []
-    monkeypatch.setattr(spawn, "_start_worker", lambda *of: started.append(of) or os.getpid())
+    workers = []
+    monkeypatch.setattr(spawn, "_start_worker", lambda *of: workers.append(of) or os.getpid())
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_of_record(request)
     place = {"visitor": "", "turn": 0, "later": False}
     Job(newer).enqueue({**request, "environment": {}, **place})
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
-    assert spawn.ensure_workers(1) == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and not workers
 
 
 def test_a_request_names_the_version_it_was_asked_for():
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     assert Job(key).request()["version"] == registry.version(TOY)
 
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     mtimes = iter([{"file": 1}, {"file": 2}])
     monkeypatch.setattr(train, "source_mtimes", lambda: next(mtimes))
     monkeypatch.setattr(train, "LOOK", 0.0)
@@ -429,7 +438,8 @@ def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypat
 
 
 def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
-    now, looks = [100.0], []
+    now = [100.0]
+    looks = []
     monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(
         train, "source_mtimes", lambda: looks.append(now[0]) or {"file": now[0] > 101.5}
@@ -449,19 +459,20 @@ def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
     before = train.source_mtimes()
     (tmp_path / "settings.py").write_text("")
     assert train.source_mtimes() != before and before == {
-        k: v for k, v in train.source_mtimes().items() if k.parent != tmp_path
+        path: time for path, time in train.source_mtimes().items() if path.parent != tmp_path
     }
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
-    key, looks = queue.submit(Request(TOY, config())), []
+    key = ask()
+    looks = []
 
-    def ends_at_the_third_look(count=None):
+    def end_at_the_third_look(count=None):
         looks.append(count)
         status = "cancelled" if len(looks) == 3 else "interrupted"
         Job(key).write_state(status=status, message="the disk is full")
 
-    monkeypatch.setattr(spawn, "ensure_workers", ends_at_the_third_look)
+    monkeypatch.setattr(spawn, "ensure_workers", end_at_the_third_look)
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
     watch_all([key], None)
     assert len(looks) == 3 and capsys.readouterr().err.count("the disk is full") == 1
@@ -469,7 +480,7 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
 
 @pytest.mark.parametrize("count", [-1, 0])
 def test_fewer_workers_than_one_are_refused(count):
-    queue.submit(Request(TOY, config()))
-    for ask in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
+    ask()
+    for start in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
         with pytest.raises(ValueError, match=f"at least 1, got {count}"):
-            ask(count)
+            start(count)

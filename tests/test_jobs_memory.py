@@ -5,13 +5,12 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-from house import TOY, house
+from house import house
+from test_jobs import ask
 
-from icl_core import registry
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
-from icl_core.runs.request import Request
 from pages.ui.controls import training
 
 GiB = 2**30
@@ -23,12 +22,8 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
     monkeypatch.setattr(device, "memory", lambda: 10 * GiB)
     monkeypatch.setattr(device, "estimated", lambda make: 6 * GiB)
-    with house(tmp_path, monkeypatch) as made:
-        yield made
-
-
-def ask(seed: int) -> str:
-    return queue.submit(Request(TOY, registry.experiment(TOY).config(steps=20, seed=seed)))
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def in_hand(stack: ExitStack, key: str, **state) -> None:
@@ -40,7 +35,8 @@ def in_hand(stack: ExitStack, key: str, **state) -> None:
 
 @pytest.mark.parametrize("state", [{}, {"status": "running"}], ids=["just taken", "told"])
 def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
-    big, next_one = ask(1), ask(2)
+    big = ask(seed=1)
+    next_one = ask(seed=2)
     with ExitStack() as other:
         in_hand(other, big, **state)
         assert worker.work(once=True, slots=2) == 0 and queue.state(next_one).status == "queued"
@@ -51,7 +47,9 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
 
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):
-    first, second, small = ask(1), ask(2), ask(3)
+    first = ask(seed=1)
+    second = ask(seed=2)
+    small = ask(seed=3)
     monkeypatch.setattr(queue, "estimated_memory", lambda job: GiB if job.key == small else 6 * GiB)
     with ExitStack() as other:
         in_hand(other, first, status="running")
@@ -60,7 +58,7 @@ def test_nobody_overtakes_the_one_that_waits(monkeypatch):
 
 
 def test_who_helps_at_a_run_counts_too(monkeypatch):
-    key = ask(1)
+    key = ask(seed=1)
     monkeypatch.setattr(device, "estimated", lambda make: 3 * GiB)
     with ExitStack() as others:
         in_hand(others, key, status="running", spare=5)
@@ -74,7 +72,8 @@ def test_who_helps_at_a_run_counts_too(monkeypatch):
 
 
 def test_on_gpus_each_worker_has_its_own(monkeypatch):
-    key, other = ask(1), ask(2)
+    key = ask(seed=1)
+    other = ask(seed=2)
     with ExitStack() as stack:
         in_hand(stack, other, status="running")
         assert not queue.fits_memory(key)
@@ -83,22 +82,26 @@ def test_on_gpus_each_worker_has_its_own(monkeypatch):
 
 
 def test_memory_is_given_back_after_every_run(monkeypatch):
-    given = []
-    monkeypatch.setattr(device, "release", lambda: given.append(True))
-    ask(1)
+    releases = []
+    monkeypatch.setattr(device, "release", lambda: releases.append(True))
+    ask(seed=1)
     worker.work(once=True, slots=1)
-    assert given
+    assert releases
 
 
 def test_workers_keep_few_compiled_products(monkeypatch):
     """With oneDNN's own 1,024 a worker of birth.dimension grew to 20 GB, as every batch has another
     number of rows."""
-    started = []
+    environments = []
     monkeypatch.setattr(
         spawn.subprocess,
         "Popen",
-        lambda command, env, **more: started.append(env) or psutil.Process(),
+        lambda command, env, **more: environments.append(env) or psutil.Process(),
     )
     spawn.jobs_folder().mkdir(parents=True)
     spawn._start_worker(1, {})
-    assert started[0]["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == started[0]["LRU_CACHE_CAPACITY"] == "64"
+    assert (
+        environments[0]["ONEDNN_PRIMITIVE_CACHE_CAPACITY"]
+        == environments[0]["LRU_CACHE_CAPACITY"]
+        == "64"
+    )

@@ -9,14 +9,13 @@ import time
 
 import psutil
 import pytest
-from house import TOY, house, wait_for
+from house import house, wait_for
+from test_jobs import ask
 
-from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import folder, queue, spawn, starts, table, worker
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device
-from icl_core.runs.request import Request
 
 
 @pytest.fixture(autouse=True)
@@ -27,10 +26,6 @@ def runs(tmp_path, monkeypatch):
         device.current_device.cache_clear()
         yield store
         device.current_device.cache_clear()
-
-
-def config(**settings):
-    return registry.experiment(TOY).config(**settings)
 
 
 @pytest.fixture
@@ -55,7 +50,7 @@ def at_once(monkeypatch):
 
 
 def test_a_worker_that_is_coming_up_is_waited_for_and_one_that_hangs_is_not(pids, monkeypatch):
-    queue.submit(Request(TOY, config()))
+    ask()
     assert [spawn.ensure_workers(1) for _ in range(4)] == [1, 0, 0, 0]
     assert (starts.look().failures, starts.look().coming) == (0, 1)
     now = time.time()
@@ -67,9 +62,9 @@ def test_a_worker_that_is_coming_up_is_waited_for_and_one_that_hangs_is_not(pids
 
 
 def test_while_one_worker_imports_another_is_started_for_another_job(pids):
-    queue.submit(Request(TOY, config()))
+    ask()
     assert spawn.ensure_workers(2) == 1
-    queue.submit(Request(TOY, config(seed=1)))
+    ask(seed=1)
     assert spawn.ensure_workers(2) == 1  # beside the one that comes
     assert spawn.ensure_workers(2) == 0 and starts.look().coming == 2
 
@@ -88,24 +83,24 @@ def test_of_two_that_come_up_together_both_are_known_to_be_up(monkeypatch):
 
 
 def test_after_a_failure_the_next_start_waits_longer_each_time(pids, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     pids.append(dead_process())
     now = time.time()
     monkeypatch.setattr(starts.time, "time", lambda: now)
-    begun = []
+    start_seconds = []
     for second in range(30):
         now = now + 1
         if spawn.ensure_workers(1):
-            begun.append(second)
-    assert begun == [0, 4, 20] and queue.state(key).status == "failed"
+            start_seconds.append(second)
+    assert start_seconds == [0, 4, 20] and queue.state(key).status == "failed"
 
 
 def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at_once, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
-    kept = queue.submit(Request(TOY, config(seed=1)))
-    Job(kept).checkpoint.write_bytes(b"what was trained")
+    key = ask()
+    with_checkpoint = ask(seed=1)
+    Job(with_checkpoint).checkpoint.write_bytes(b"what was trained")
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    other = queue.submit(Request(TOY, config(seed=2)))
+    other = ask(seed=2)
     pids.append(dead_process())
     for _ in range(starts.MOST_FAILURES):
         assert spawn.ensure_workers(1) == 1 and queue.state(key).status == "queued"
@@ -115,21 +110,21 @@ def test_the_job_fails_with_the_end_of_the_log_where_no_worker_comes_up(pids, at
     state = queue.state(key)
     assert state.status == "failed" and "3 ended before they could train" in state.message
     assert state.message.endswith("ImportError: no module \\u001b[1mtorch")
-    assert queue.state(kept).kept and Job(kept).checkpoint.exists()
+    assert queue.state(with_checkpoint).kept and Job(with_checkpoint).checkpoint.exists()
     assert queue.state(other).status == "queued"  # a worker with its variables was not tried
     monkeypatch.delenv("ICL_PRECISION")
     queue.cancel(other)
-    queue.submit(Request(TOY, config()))  # asked for again, it is tried again
+    ask()  # asked for again, it is tried again
     assert spawn.ensure_workers(1) == 1
 
 
 def test_the_job_fails_with_the_reason_where_no_process_can_be_started(at_once, monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
 
-    def refused(*arguments, **options):
+    def refuse(*arguments, **options):
         raise BlockingIOError("Resource temporarily unavailable")
 
-    monkeypatch.setattr(spawn.subprocess, "Popen", refused)
+    monkeypatch.setattr(spawn.subprocess, "Popen", refuse)
     for _ in range(starts.MOST_FAILURES + 1):
         spawn.ensure_workers(1)
     message = "no worker can be started: Resource temporarily unavailable"
@@ -139,7 +134,7 @@ def test_the_job_fails_with_the_reason_where_no_process_can_be_started(at_once, 
 def test_a_real_worker_that_dies_at_its_imports_fails_the_job(tmp_path, at_once, monkeypatch):
     (tmp_path / "sitecustomize.py").write_text("raise SystemExit('nothing works here')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     wait_for(lambda: spawn.ensure_workers(1) or queue.state(key).ended, "the job to fail")
     wait_for(lambda: not spawn.ensure_workers(1) and queue.state(key).ended, "the job to fail")
     assert "nothing works here" in queue.state(key).message
@@ -168,7 +163,7 @@ def test_another_process_with_the_pid_of_a_worker_is_not_taken_for_it():
 def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
     monkeypatch.setenv("ICL_PRECISION", "highest")
     monkeypatch.setenv("ICL_COMPILE", "")
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     monkeypatch.delenv("ICL_PRECISION")
     names = {name: queue.state(key).environment.get(name) for name in table.COMPUTING}
     assert names == {"ICL_PRECISION": "highest", "ICL_COMPILE": None}
@@ -185,7 +180,7 @@ def test_a_request_for_what_there_is_not_is_refused_to_its_requester(monkeypatch
     monkeypatch.setenv(name, "best")
     device.current_device.cache_clear()
     with pytest.raises(BadSetting, match=f"{name} must .*, got 'best'"):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.states() == []
 
 
@@ -201,7 +196,7 @@ def test_what_can_never_be_a_scheduler_is_refused_before_anything_waits_for_it(
         folder.choose_scheduler(address)
     monkeypatch.setenv("ICL_SCHEDULER", address)
     with pytest.raises(BadSetting, match=refusal):
-        queue.submit(Request(TOY, config()))
+        ask()
     assert queue.states() == []
 
 
@@ -211,66 +206,66 @@ def test_what_may_be_a_scheduler_is_not(address):
 
 
 def test_the_last_who_asks_for_a_job_that_waits_decides_its_variables(monkeypatch):
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    queue.submit(Request(TOY, config()))
+    ask()
     assert queue.state(key).environment["ICL_PRECISION"] == "highest"
 
 
-def test_no_worker_is_started_with_folders_that_a_request_names(started, monkeypatch):
+def test_no_worker_is_started_with_folders_that_a_request_names(environments, monkeypatch):
     """They hold code; who asked starts the worker."""
     monkeypatch.setenv("ICL_PAPERS", "/elsewhere")
     variables = table.current_environment()
     monkeypatch.undo()
-    key = queue.submit(Request(TOY, config()))
+    key = ask()
     table.write_environment(key, variables)
-    assert spawn.ensure_workers(1) == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and not environments
 
 
 @pytest.fixture
-def started(monkeypatch):
+def environments(monkeypatch):
     """The variables of each worker that was started, in whose place nothing runs."""
-    started = []
+    environments = []
     monkeypatch.setattr(
         spawn,
         "_start_worker",
-        lambda count, variables, *options: started.append(variables) or os.getpid(),
+        lambda count, variables, *options: environments.append(variables) or os.getpid(),
     )
-    return started
+    return environments
 
 
-def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(started, monkeypatch):
-    own = queue.submit(Request(TOY, config()))
+def test_a_worker_ends_for_one_with_other_variables_if_no_slot_is_free(environments, monkeypatch):
+    own = ask()
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    other = queue.submit(Request(TOY, config(seed=1)))
+    other = ask(seed=1)
     monkeypatch.delenv("ICL_PRECISION")
     assert worker.work(slots=1) == 1  # it ends at once, not after some idle seconds
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
-    assert [variables.get("ICL_PRECISION") for variables in started] == ["highest"]
+    assert [variables.get("ICL_PRECISION") for variables in environments] == ["highest"]
     starts.note_up()
     # where a slot is free for another worker, it goes on with its own
-    own = queue.submit(Request(TOY, config(seed=2)))
+    own = ask(seed=2)
     assert worker.work(slots=2, once=True) == 1
     assert queue.state(own).status == "done" and queue.state(other).status == "queued"
 
 
-def test_an_idle_worker_serves_only_jobs_with_its_variables(started, monkeypatch):
+def test_an_idle_worker_serves_only_jobs_with_its_variables(environments, monkeypatch):
     monkeypatch.setenv("ICL_PRECISION", "highest")
     jobs_folder().mkdir(parents=True)
     starts.note_slot(0)  # as a worker does
     with hold_lock(spawn.slot_lock(0)):
-        queue.submit(Request(TOY, config()))
+        ask()
         assert spawn.ensure_workers(2) == 0
         monkeypatch.delenv("ICL_PRECISION")
-        queue.submit(Request(TOY, config(seed=1)))
+        ask(seed=1)
         assert spawn.ensure_workers(2) == 1
-    assert [variables.get("ICL_PRECISION") for variables in started] == [None]
+    assert [variables.get("ICL_PRECISION") for variables in environments] == [None]
 
 
 def test_runs_of_one_sweep_with_other_variables_are_not_trained_together(monkeypatch):
-    keys = [queue.submit(Request(TOY, config(seed=0)), later=True)]
+    keys = [ask(seed=0, later=True)]
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    keys.append(queue.submit(Request(TOY, config(seed=1)), later=True))
+    keys.append(ask(seed=1, later=True))
     assert worker.work(slots=1, once=True) == 0  # the first is another worker's
     monkeypatch.delenv("ICL_PRECISION")
     assert worker.work(slots=2, once=True) == 1
@@ -281,15 +276,15 @@ def test_a_worker_is_started_with_the_variables_of_the_request_and_not_with_its_
     monkeypatch,
 ):
     monkeypatch.setenv("ICL_PRECISION", "highest")
-    queue.submit(Request(TOY, config()))
+    ask()
     for name, value in (("ICL_PRECISION", "medium"), ("ICL_COMPILE", "1"), ("OTHER", "stays")):
         monkeypatch.setenv(name, value)
-    started = []
+    environments = []
     monkeypatch.setattr(
         spawn.subprocess,
         "Popen",
-        lambda command, env, **options: started.append(env) or psutil.Process(),
+        lambda command, env, **options: environments.append(env) or psutil.Process(),
     )
     assert spawn.ensure_workers(1) == 1
-    assert started[0]["ICL_PRECISION"] == "highest" and "ICL_COMPILE" not in started[0]
-    assert started[0]["OTHER"] == "stays"
+    assert environments[0]["ICL_PRECISION"] == "highest" and "ICL_COMPILE" not in environments[0]
+    assert environments[0]["OTHER"] == "stays"

@@ -147,10 +147,9 @@ class Renamed:
 
 
 def test_a_renamed_field_is_read_and_kept_under_its_former_name():
-    made = Renamed(learning_rate=0.5)
-    assert (
-        to_stored(made) == {"rate": 0.5, "d": 8} and from_stored(Renamed, to_stored(made)) == made
-    )
-    assert parse(Renamed, {"rate": "0.5"}) == parse(Renamed, {"learning_rate": "0.5"}) == made
+    renamed = Renamed(learning_rate=0.5)
+    assert to_stored(renamed) == {"rate": 0.5, "d": 8}
+    assert from_stored(Renamed, to_stored(renamed)) == renamed
+    assert parse(Renamed, {"rate": "0.5"}) == parse(Renamed, {"learning_rate": "0.5"}) == renamed
     with pytest.raises(BadSetting, match="learning_rate must be a number"):
         from_stored(Renamed, {"rate": 7.0, "d": 8})

@@ -4,9 +4,8 @@ what was imported from it before is then what it always was."""
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from house import ROOT
 
 
 def alone(code: str) -> None:

@@ -19,8 +19,8 @@ from icl_core.runs.request import Request
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def test_the_least_size_is_that_of_the_largest_run_scaled_to_the_settings(runs):
@@ -42,29 +42,41 @@ def test_counts_of_steps_and_seeds_scale_what_depends_on_them_alone():
         "seed/3/final/W": ((8, 8), 128),
         "batch/loss": ((40,), 160),
     }
-    known = {"d": 8, "seeds": 3, "steps": 40, "seed": 7, "batch": 4, "rate": 0.5, "law": "uniform"}
+    settings = {
+        "d": 8,
+        "seeds": 3,
+        "steps": 40,
+        "seed": 7,
+        "batch": 4,
+        "rate": 0.5,
+        "law": "uniform",
+    }
     parts = parts_of(sizes, 3)
-    least = lambda **changes: least_size([(known, parts)], {**known, **changes})  # noqa: E731
+    least = lambda **changes: least_size([(settings, parts)], {**settings, **changes})  # noqa: E731
     assert least() == least(batch=1, seed=0, rate=0.1) == 84 + 256 + 2 * 128 + 160
     assert least(seeds=1) == 84 / 3 + 256 + 160 and least(seeds=2) == 84 * 2 / 3 + 256 + 128 + 160
     assert least(steps=10) == (84 + 160) / 4 + 256 + 2 * 128
     assert least(d=4) == least() // 4 and least(d=9, steps=50, seeds=4) == least()
-    assert least(law="bigram") == 0 and least_size([({"d": 8}, parts)], known) == 0
+    assert least(law="bigram") == 0 and least_size([({"d": 8}, parts)], settings) == 0
 
 
 def test_no_stored_run_is_smaller_than_the_others_say():
     """Shipped runs hold all snapshots or few of them; a new one of the same settings holds all."""
     shipped = store.Store(ROOT / "artifacts", ROOT / "absent")
     for experiment_id in registry.experiment_ids():
-        known = {
+        stored = {
             header.key: (header, shipped._headers.parts(header))
             for header in shipped.headers(experiment_id)
         }
-        for key, (header, parts) in known.items():
+        for key, (header, parts) in stored.items():
             snapshots = tensor_sizes(header.path).get("snapshot/step", ((0,), 0))[0]
             if snapshots == (FEWER,):
                 continue
-            others = [(other.config, its) for k, (other, its) in known.items() if k != key]
+            others = [
+                (other.config, other_parts)
+                for other_key, (other, other_parts) in stored.items()
+                if other_key != key
+            ]
             assert least_size(others, header.config) <= sum(parts.values()), header.path
 
 
@@ -77,8 +89,8 @@ def test_a_run_that_will_not_fit_is_refused_before_it_is_trained(runs, monkeypat
     )
     for words in (["run"], ["sweep", "--over", "rate=0.1,0.2"], ["figure", "--out", "x.html"]):
         assert main([words[0], TOY, "--set", "d=4", "seed=5", *words[1:]]) in (1, 2)
-        shown = capsys.readouterr()
-        assert refusal in shown.out + shown.err
+        printed = capsys.readouterr()
+        assert refusal in printed.out + printed.err
     stored = runs.headers(TOY)[0]
     queue.submit(
         Request(TOY, stored.config)

@@ -1,12 +1,12 @@
 """Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run,
 others are not."""
 
-import re
 from collections import OrderedDict
-from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from test_links import labelled, open_page, warnings_of
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
@@ -15,10 +15,9 @@ from icl_core.contract.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
 from pages.ui.link import answers
 
-ROOT = Path(__file__).parents[1]
 LESSONS = registry.lessons()
 TAUGHT = [
-    (name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises
+    (name, exercise.name) for name, (_, lesson) in LESSONS.items() for exercise in lesson.exercises
 ]
 OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every experiment may have
 
@@ -26,14 +25,14 @@ OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every 
 @pytest.fixture(params=LESSONS)
 def taught(request):
     """A lesson, its experiment, and the preset that it is given on."""
-    paper, found = LESSONS[request.param]
-    experiment = registry.experiment(f"{paper.name}.{found.experiment}")
-    return found, experiment, {preset.name: preset for preset in experiment.presets}[found.preset]
+    paper, lesson = LESSONS[request.param]
+    experiment = registry.experiment(f"{paper.name}.{lesson.experiment}")
+    return lesson, experiment, {preset.name: preset for preset in experiment.presets}[lesson.preset]
 
 
 def loaded(name: str):
-    paper, found = LESSONS[name]
-    header = store.default().preset(f"{paper.name}.{found.experiment}", found.preset)
+    paper, lesson = LESSONS[name]
+    header = store.default().preset(f"{paper.name}.{lesson.experiment}", lesson.preset)
     assert header is not None
     return store.default().load(header)
 
@@ -43,43 +42,36 @@ def test_every_paper_has_a_lesson():
 
 
 def test_what_a_lesson_fixes_and_hides_is_there(taught):
-    found, experiment, preset = taught
+    lesson, experiment, preset = taught
     assert experiment.presets[0] == preset  # its beats are played on the first
     view = experiment.view(**preset.view)
-    for field, value in found.fixed.items():
+    for field, value in lesson.fixed.items():
         owner = preset.config if field in knobs_of(experiment.config) else view
         knobs_of(type(owner))[field].check(field, value)
-        assert (
-            getattr(owner, field) == value
-        )  # so that its run is there, and beats start from what it fixes
-    drawers = {each.place for each in experiment.drawings if each.applies(preset.config)} - {
-        STAGE
-    } | OWN
-    assert set(found.hidden) <= {*CONTROLS, *drawers}
+        # so that its run is there, and beats start from what it fixes
+        assert getattr(owner, field) == value
+    drawings = [drawing for drawing in experiment.drawings if drawing.applies(preset.config)]
+    drawers = {drawing.place for drawing in drawings} - {STAGE} | OWN
+    assert set(lesson.hidden) <= {*CONTROLS, *drawers}
 
 
 def test_what_it_hides_or_fixes_no_beat_needs(taught):
-    found, experiment, _ = taught
+    lesson, experiment, _ = taught
     beats = {beat.name: beat for beat in experiment.story.beats}
-    assert set(found.predict) <= beats.keys() and all(beats[name].ask for name in found.predict)
+    assert set(lesson.predict) <= beats.keys() and all(beats[name].ask for name in lesson.predict)
     for beat in beats.values():
-        assert beat.drawer not in found.hidden and not set(beat.view) & found.fixed.keys(), (
-            beat.name
-        )
+        assert beat.drawer not in lesson.hidden, beat.name
+        assert not set(beat.view) & lesson.fixed.keys(), beat.name
 
 
 def test_the_notes_show_what_there_is(taught):
-    found, experiment, preset = taught
-    view, drawings = (
-        experiment.view(**preset.view),
-        {each.name: each for each in experiment.drawings},
-    )
-    assert (
-        found.working
-        and found.minutes == found.working + sum(note.minutes for note in found.notes) <= 90
-    )
-    assert len(found.able) == 3
-    for note in found.notes:
+    lesson, experiment, preset = taught
+    view = experiment.view(**preset.view)
+    drawings = {drawing.name: drawing for drawing in experiment.drawings}
+    assert lesson.working
+    assert lesson.minutes == lesson.working + sum(note.minutes for note in lesson.notes) <= 90
+    assert len(lesson.able) == 3
+    for note in lesson.notes:
         assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
         for field, value in note.show.fields.items():
             knobs_of(type(view))[field].check(field, value)
@@ -88,28 +80,26 @@ def test_the_notes_show_what_there_is(taught):
 
 
 def test_three_exercises_that_say_how_exact(taught):
-    found, _, _ = taught
-    assert len({each.name for each in found.exercises}) == 3
-    for each in found.exercises:
-        assert any(word in each.ask for word in ("Within", "within", "decimal", "Exactly")), (
-            each.ask
-        )
-        assert each.hint.endswith((".", "?")) and each.unit
+    lesson, _, _ = taught
+    assert len({exercise.name for exercise in lesson.exercises}) == 3
+    for exercise in lesson.exercises:
+        exactness = ("Within", "within", "decimal", "Exactly")
+        assert any(word in exercise.ask for word in exactness), exercise.ask
+        assert exercise.hint.endswith((".", "?")) and exercise.unit
 
 
 @pytest.mark.parametrize(("name", "exercise"), TAUGHT)
 def test_the_answer_of_the_run_is_right_and_guesses_are_not(name: str, exercise: str):
     run = loaded(name)
-    each = next(one for one in LESSONS[name][1].exercises if one.name == exercise)
-    right = each.right(run)
-    said = each.answer(run)
-    assert each.accepts(run, f"{right:.12g}") and each.accepts(run, said.split()[0].rstrip("."))
-    assert "nan" not in said and said.endswith(".")
+    task = next(task for task in LESSONS[name][1].exercises if task.name == exercise)
+    right = task.right(run)
+    answer = task.answer(run)
+    assert task.accepts(run, f"{right:.12g}") and task.accepts(run, answer.split()[0].rstrip("."))
+    assert "nan" not in answer and answer.endswith(".")
     guesses = ["0", "1", "0.5", "2", "3", "10", "50", "100", "1000", "", "x", "nan", "inf"]
-    assert not any(each.accepts(run, guess) for guess in guesses)
-    assert (
-        not each.accepts(run, f"{right * 1.1 + each.within:.6g}") and each.within <= abs(right) / 20
-    )
+    assert not any(task.accepts(run, guess) for guess in guesses)
+    assert not task.accepts(run, f"{right * 1.1 + task.within:.6g}")
+    assert task.within <= abs(right) / 20
 
 
 @pytest.mark.parametrize(
@@ -133,30 +123,23 @@ def test_numbers_are_read_as_people_write_them(typed: str, numbers: tuple[float,
 
 
 def test_an_answer_on_the_edge_counts():
-    each = Exercise(
+    exercise = Exercise(
         "x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look."
     )
-    assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
-    assert each.answer(None) == "10. So."
+    assert exercise.accepts(None, "11") and exercise.accepts(None, "9")
+    assert not exercise.accepts(None, "11.01")
+    assert exercise.answer(None) == "10. So."
 
 
 def test_what_a_drawer_shows_of_one_seed_counts():
     from icl_core.papers.gdssm.layer.losses import at_scale
     from icl_core.papers.gdssm.layer.settings import View
 
-    run, far = loaded("state-is-gradient"), LESSONS["state-is-gradient"][1].exercises[2]
+    run = loaded("state-is-gradient")
+    exercise = LESSONS["state-is-gradient"][1].exercises[2]
     for seed in range(1, run.config.seeds + 1):
         ours, _, zero, _ = at_scale(run, View(alpha=3.0, seed_shown=seed))
-        assert far.accepts(run, f"{ours / zero:.1f}")
-
-
-def opened(page: str, link: dict[str, str]) -> AppTest:
-    """The page as drawn for that link, without a browser."""
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
-    app.switch_page(f"pages/{page}.py")
-    for name, value in link.items():
-        app.query_params[name] = value
-    return app.run()
+        assert exercise.accepts(run, f"{ours / zero:.1f}")
 
 
 def sliders(app: AppTest) -> list:
@@ -167,43 +150,41 @@ def sliders(app: AppTest) -> list:
     return list(app.run().select_slider)
 
 
-def warned(app: AppTest) -> list[str]:
-    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
-
-
 @pytest.mark.parametrize("name", LESSONS)
 def test_whatever_a_link_says_the_lesson_holds(name: str):
-    paper, found = LESSONS[name]
-    held = {"f": "3"} if "f" in found.fixed else {"seed": "7"}
+    paper, lesson = LESSONS[name]
+    settings = {"f": "3"} if "f" in lesson.fixed else {"seed": "7"}
     fixed = {
-        field: str(not value) for field, value in found.fixed.items() if isinstance(value, bool)
+        field: str(not value) for field, value in lesson.fixed.items() if isinstance(value, bool)
     }
-    app = opened(paper.name, {"lesson": name, "preset": "none", **held, **fixed})
+    link = {"lesson": name, "preset": "none", **settings, **fixed}
+    app = open_page(paper.name, urlencode(link))
     assert not app.exception and not app.error
-    assert len(warned(app)) == 1 + len(held) + len(fixed)
-    assert all(
-        said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app)
-    )
-    assert not any(
-        "nearest one" in each.value for each in app.markdown
-    )  # the lesson's own run is on screen
-    disabled = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
-    assert "settings" in found.hidden or {*held, *fixed} & disabled.keys()
-    assert all(held_fast for field, held_fast in disabled.items() if field in (*held, *fixed))
+    assert len(warnings_of(app)) == 1 + len(settings) + len(fixed)
+    for warning in warnings_of(app):
+        assert warning.startswith("In this lesson ") and warning.endswith("is not used.")
+    # the lesson's own run is on screen
+    assert not any("nearest one" in markdown.value for markdown in app.markdown)
+    disabled = {slider.key.rpartition(":")[2]: slider.disabled for slider in sliders(app)}
+    assert "settings" in lesson.hidden or {*settings, *fixed} & disabled.keys()
+    assert all(fast for field, fast in disabled.items() if field in (*settings, *fixed))
 
 
 def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
-    app = opened("gdssm", {"lesson": "state-is-gradient", "seed": "3", "at_once": "false"})
-    assert next(each for each in sliders(app) if each.label.startswith("context pairs")).disabled
-    next(each for each in app.button if each.label == "Back to the preset").click().run()
+    app = open_page("gdssm", "lesson=state-is-gradient&seed=3&at_once=false")
+    pairs = [slider for slider in sliders(app) if slider.label.startswith("context pairs")]
+    assert pairs[0].disabled
+    labelled(app.button, "Back to the preset").click().run()
     assert app.query_params["lesson"] == "state-is-gradient" and "seed" not in app.query_params
-    next(each for each in app.button if each.label == "Leave the lesson").click().run()
+    labelled(app.button, "Leave the lesson").click().run()
     assert "lesson" not in app.query_params and app.query_params["experiment"] == "layer"
-    assert not any(each.disabled for each in sliders(app))
+    assert not any(slider.disabled for slider in sliders(app))
 
 
 def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
-    visitor, lesson, session = ["a"], ["induction-head"], {}
+    visitor = ["a"]
+    lesson = ["induction-head"]
+    session = {}
     monkeypatch.setattr(answers, "_kept", OrderedDict())
     monkeypatch.setattr(answers, "VISITORS", 2)
     monkeypatch.setattr(answers, "ANSWERS", 2)
@@ -211,8 +192,9 @@ def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
     monkeypatch.setattr(answers.visitors, "name", lambda: visitor[0])
     monkeypatch.setattr(answers.st, "session_state", session)
 
-    def after_reload(who: str, of: str = "induction-head") -> dict:
-        visitor[0], lesson[0] = who, of
+    def after_reload(visitor_name: str, lesson_name: str = "induction-head") -> dict:
+        visitor[0] = visitor_name
+        lesson[0] = lesson_name
         session.clear()
         answers.restore()
         return dict(session)
@@ -226,18 +208,17 @@ def test_answers_are_kept_for_their_visitor_and_lesson_and_bounded(monkeypatch):
     assert after_reload("b") == after_reload("a", "learned-steps") == after_reload("a", "") == {}
     answers.store("outside a lesson", 1)
     assert after_reload("a", "") == {}
-    for who in "bc":
-        after_reload(who)
+    for visitor_name in "bc":
+        after_reload(visitor_name)
         answers.store("first", 9)
     assert after_reload("a") == {} and after_reload("c") == {"first": 9}  # a was the first to go
     answers.clear()
     assert session == {} == after_reload("c") and after_reload("b") == {"first": 9}
 
 
-@pytest.mark.parametrize(
-    ("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")]
-)
-def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, asked: str):
-    said = warned(opened(page, {"lesson": asked}))
-    assert len(said) == 1 and said[0].startswith(f"There is no lesson '{asked}' on this page")
-    assert all(name in said[0] for name in LESSONS)
+@pytest.mark.parametrize(("page", "name"), [("birth", "nothing"), ("memformers", "induction-head")])
+def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, name: str):
+    warnings = warnings_of(open_page(page, f"lesson={name}"))
+    assert len(warnings) == 1
+    assert warnings[0].startswith(f"There is no lesson '{name}' on this page")
+    assert all(other in warnings[0] for other in LESSONS)

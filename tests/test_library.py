@@ -5,13 +5,12 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from house import house_that_trains
+from house import ROOT, TOY, house_that_trains
 
 import icl_core as icl
 from icl_core.command import cli
@@ -19,7 +18,6 @@ from icl_core.jobs import terminal
 from icl_core.runs import store
 from icl_core.runs.request import Request
 
-ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 DOCUMENTS = [
     path
@@ -29,7 +27,6 @@ DOCUMENTS = [
 ]
 if BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8")):
     DOCUMENTS.append(ROOT / "README.md")
-TOY = "toy.walk"
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +65,7 @@ def test_every_python_of_a_document_runs(document, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: icl.run("nope"), "no experiment 'nope'; there are birth.induction"),
         (lambda: icl.run("birth.inducton"), "did you mean 'birth.induction'"),
@@ -80,8 +77,8 @@ def test_every_python_of_a_document_runs(document, tmp_path, monkeypatch):
         (lambda: icl.sweep("birth.induction", {"d": [8]}), "from 16 to 512, got 8"),
     ],
 )
-def test_bad_input_says_what_was_expected_and_what_came(call, said):
-    with pytest.raises(icl.BadSetting, match=said):
+def test_bad_input_says_what_was_expected_and_what_came(call, message):
+    with pytest.raises(icl.BadSetting, match=message):
         call()
 
 
@@ -118,9 +115,8 @@ def test_trains_what_is_not_stored_and_sweeps(tmp_path, monkeypatch):
     monkeypatch.setattr("icl_core.sweeps.terminal.PAUSE", 0.0)
     with house_that_trains(tmp_path, monkeypatch):
         walk = icl.run(TOY, steps=20)
-        assert (
-            walk.config.steps == 20 and store.default().find(Request(TOY, walk.config)) is not None
-        )
+        assert walk.config.steps == 20
+        assert store.default().find(Request(TOY, walk.config)) is not None
         table = icl.sweep(TOY, {"steps": [20, 30]}, jobs=1)
         assert list(table["steps"]) == [20, 30] and set(table["status"]) == {"done"}
         for claim, row in walk.metrics.iterrows():
@@ -157,13 +153,13 @@ def test_compare_has_the_difference_and_its_error(run):
 
 def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path, monkeypatch):
     page = run.html()
-    held = {}
+    data = {}
     for name in ("settings", "stage"):
         text = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page)
         assert text is not None
-        held[name] = json.loads(text[1])
-    stage = held["stage"]
-    assert held["settings"]["settings"]["d"] == 64
+        data[name] = json.loads(text[1])
+    stage = data["stage"]
+    assert data["settings"]["settings"]["d"] == 64
     assert stage["steps"] == run.steps and len(stage["headlines"]) == len(run.steps)
     moving = [panel for panel in stage["panels"] if panel["frames"]]
     assert moving and all(len(panel["frames"]) == len(run.steps) for panel in moving)

@@ -4,23 +4,22 @@ once, and nothing else is lost."""
 import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import pytest
 import streamlit as st
+from house import ROOT
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
 from icl_core.runs import store
 
-ROOT = Path(__file__).parents[1]
 MANY = "9" * 400
 
 
-def opened(page: str, link: str) -> AppTest:
+def open_page(page: str, link: str) -> AppTest:
     """The page as drawn for that link, on the shipped runs."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     app.switch_page(f"pages/{page}.py")
@@ -32,14 +31,25 @@ def opened(page: str, link: str) -> AppTest:
 def titles(app: AppTest) -> list[str]:
     """The titles of the panels on stage."""
     return re.findall(
-        r'data-title="[^"]*">([^<]*)<', " ".join(each.proto.body for each in app.get("html"))
+        r'data-title="[^"]*">([^<]*)<', " ".join(element.proto.body for element in app.get("html"))
     )
+
+
+def warnings_of(app: AppTest) -> list[str]:
+    """The page's warnings without their escapes."""
+    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]
+
+
+def labelled(elements, label: str):
+    return next(element for element in elements if element.label == label)
 
 
 def clock_data(app: AppTest) -> dict[str, Any]:
     """What the clock is given."""
     component = next(
-        each for each in app.get("bidi_component") if each.proto.component_name == "icl_clock"
+        element
+        for element in app.get("bidi_component")
+        if element.proto.component_name == "icl_clock"
     )
     return json.loads(component.proto.json)
 
@@ -116,23 +126,20 @@ def at(app: AppTest) -> int:
 def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
     page: str, link: str, said: list[str]
 ) -> None:
-    app = opened(page, link)
-    warnings = [
-        re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning
-    ]  # without escapes
+    app = open_page(page, link)
+    warnings = warnings_of(app)
     assert not app.exception and not app.error
     for message in said:
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
-    assert not any(
-        "nearest trained run" in each.value for each in app.markdown
-    )  # no run of another setting is there
+    # no run of another setting is there
+    assert not any("nearest trained run" in markdown.value for markdown in app.markdown)
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage
 
 
 @pytest.mark.parametrize("link", ["token=3&N=0", "token=3&preset=1-D&layers=3&r=9"])
 def test_what_is_right_in_a_bad_link_is_shown(link: str) -> None:
-    assert "after 3 pairs" in " ".join(titles(opened("gdssm", link)))
+    assert "after 3 pairs" in " ".join(titles(open_page("gdssm", link)))
 
 
 def _with_first_drawing(monkeypatch, id: str, draw) -> None:
@@ -140,20 +147,17 @@ def _with_first_drawing(monkeypatch, id: str, draw) -> None:
     experiment = registry.experiment(id)
     first, *others = experiment.drawings
     changed = replace(experiment, drawings=(replace(first, draw=draw), *others))
-    monkeypatch.setattr(
-        registry, "experiment", lambda asked: changed if asked == id else experiment
-    )
+    monkeypatch.setattr(registry, "experiment", lambda name: changed if name == id else experiment)
     st.cache_resource.clear()
 
 
-@pytest.mark.parametrize(
-    "name", ["corrections", "layer"]
-)  # a still panel, one that the clock moves
+# a still panel, one that the clock moves
+@pytest.mark.parametrize("name", ["corrections", "layer"])
 def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(
     monkeypatch, caplog, name
 ) -> None:
     _with_first_drawing(monkeypatch, f"gdssm.{name}", lambda run, view: {}["a name"])
-    app = opened("gdssm", f"experiment={name}")
+    app = open_page("gdssm", f"experiment={name}")
     assert {error.value for error in app.error} == {
         "A fault of the program, not of your setting: KeyError. The log says where."
     }
@@ -166,10 +170,9 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
         raise CannotDraw("nothing to see at this step")
 
     _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
-    app = opened("gdssm", "experiment=corrections")
-    assert [warning.value for warning in app.warning] == [
-        "nothing to see at this step"
-    ] and not app.error
+    app = open_page("gdssm", "experiment=corrections")
+    assert [warning.value for warning in app.warning] == ["nothing to see at this step"]
+    assert not app.error
 
 
 @pytest.mark.parametrize(
@@ -182,32 +185,29 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
     ],
 )
 def test_a_link_in_words_of_before_still_opens(page: str, link: str) -> None:
-    app = opened(page, link)
+    app = open_page(page, link)
     assert not app.exception and not app.error and not app.warning
     assert len(app.get("plotly_chart")) >= 1
 
 
 def test_a_links_snapshot_is_the_one_shown() -> None:
-    assert at(opened("birth", "snapshot=3")) == 3
-    assert at(opened("birth", "")) > 3
+    assert at(open_page("birth", "snapshot=3")) == 3
+    assert at(open_page("birth", "")) > 3
 
 
 def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None:
     header = store.default().preset("birth.induction", "fastest")
     steps = store.default().load(header, typed=False).snapshot_steps
-    for asked in (31, 32, 100):
-        assert at(opened("birth", f"step={asked}")) == sum(step <= asked for step in steps) - 1
-    assert at(opened("birth", "step=0")) == 0 and at(opened("birth", "step=999")) == at(
-        opened("birth", "")
-    )
-    app = opened("birth", "step=-1")
-    assert ["step must be a whole number from 0" in warning.value for warning in app.warning] == [
-        True
-    ]
+    for step in (31, 32, 100):
+        assert at(open_page("birth", f"step={step}")) == sum(other <= step for other in steps) - 1
+    assert at(open_page("birth", "step=0")) == 0
+    assert at(open_page("birth", "step=999")) == at(open_page("birth", ""))
+    (warning,) = open_page("birth", "step=-1").warning
+    assert "step must be a whole number from 0" in warning.value
 
 
 @pytest.mark.parametrize(
-    ("page", "cell", "said"),
+    ("page", "cell", "message"),
     [
         (
             "birth",
@@ -222,20 +222,19 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
         ("birth", f"w_k2:1:{MANY[:60]}", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
     ],
 )
-def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
-    app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
-    warnings = [re.sub(r"\\(\W)|\u2060", r"\1", warning.value) for warning in app.warning]
-    assert [
-        f"cell must be {said}" in warning and f"got '{cell}'" in warning for warning in warnings
-    ] == [True]
+def test_a_cell_that_is_none_is_named(page: str, cell: str, message: str) -> None:
+    app = open_page(page, f"drawer=Numbers&cell={quote(cell)}")
+    (warning,) = [text.replace("\u2060", "") for text in warnings_of(app)]
+    assert f"cell must be {message}" in warning and f"got '{cell}'" in warning
     assert not app.exception and not app.error
     assert app.subheader  # a number is explained all the same
 
 
 def test_a_pinned_cell_explains_its_number() -> None:
-    app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
+    app = open_page("birth", "drawer=Numbers&cell=w_o2:3:4")
     assert app.subheader[0].value.startswith("W_O², output")
-    table = next(each.proto.body for each in app.get("html") if 'class="making"' in each.proto.body)
+    bodies = [element.proto.body for element in app.get("html")]
+    table = next(body for body in bodies if 'class="making"' in body)
     assert "their product" in table and "softmax" in table
     assert [field.value for field in app.number_input][-2:] == [3, 4]
     assert not app.warning and not app.exception

@@ -67,30 +67,28 @@ SMALL = {
 def used(id: str, chosen: dict) -> dict[str, int]:
     environment = {**spawn._REUSED, **spawn._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
-    told = subprocess.run(
-        command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True
-    ).stdout
-    return json.loads(told.splitlines()[-1])
+    process = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True)
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", CASES)
 def test_an_estimate_holds(id):
-    found = used(id, CASES[id])
-    assert found["used"] / FACTOR <= found["said"], found
-    assert found["said"] <= found["used"] * FACTOR or id in LESS, found
+    sizes = used(id, CASES[id])
+    assert sizes["used"] / FACTOR <= sizes["said"], sizes
+    assert sizes["said"] <= sizes["used"] * FACTOR or id in LESS, sizes
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("id", SMALL)
 def test_a_small_run_takes_little(id):
-    found = used(id, SMALL[id])
-    assert found["used"] <= found["said"] + BESIDE, found
+    sizes = used(id, SMALL[id])
+    assert sizes["used"] <= sizes["said"] + BESIDE, sizes
 
 
 def test_every_experiment_is_measured():
-    measured = {*CASES, *SMALL}
-    assert measured >= {id for id in registry.experiment_ids() if not id.startswith("toy")}
+    ids = {*CASES, *SMALL}
+    assert ids >= {id for id in registry.experiment_ids() if not id.startswith("toy")}
 
 
 @pytest.mark.parametrize("id", [id for id in registry.experiment_ids() if not id.startswith("toy")])
@@ -98,9 +96,9 @@ def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
     """All counts at their upper ends at once; on a machine of a gigabyte what is said to need more
     is refused."""
     experiment = registry.experiment(id)
-    said = device.estimated(lambda: largest(experiment))
+    estimate = device.estimated(lambda: largest(experiment))
     monkeypatch.setattr(device, "memory", lambda: 2**30)
-    if said > 2**30:
+    if estimate > 2**30:
         with pytest.raises(BadSetting, match="must fit the memory of"):
             largest(experiment)
     else:
@@ -109,10 +107,8 @@ def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
 
 def test_the_test_set_counts_where_the_batch_is_small():
     """Of GD-SSM's layers and of the counting model it is the larger part."""
-    layer, counting = (
-        registry.experiment("gdssm.layer").config,
-        registry.experiment("birth.counting").config,
-    )
+    layer = registry.experiment("gdssm.layer").config
+    counting = registry.experiment("birth.counting").config
     assert device.estimated(lambda: layer(layers=2, f=20, N=40, batch=16)) > 4 * 20971 * 41 * 20 * 3
     assert device.estimated(lambda: counting(T=256, batch=16)) > 4 * 512 * 256 * 256 * 5
     assert (
@@ -125,7 +121,6 @@ def test_more_prompts_need_more_memory_in_proportion():
     """So that the batch that is said to fit does."""
     config = registry.experiment("memformers.convergence").config(d=20, n=100, batch=4000, seeds=5)
     steps = [memory(config, prompts) for prompts in (0, 1000, 2000, 20_000)]
-    assert steps[2] - steps[1] == steps[1] - steps[0] and steps[3] - steps[0] == 20 * (
-        steps[1] - steps[0]
-    )
+    assert steps[2] - steps[1] == steps[1] - steps[0]
+    assert steps[3] - steps[0] == 20 * (steps[1] - steps[0])
     assert steps[3] - steps[0] >= 4 * 8 * 20_000 * 5 * 20**2  # the pool holds eight batches

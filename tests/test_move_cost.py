@@ -14,8 +14,8 @@ CONFIG = registry.experiment(TOY).config
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def keep(runs, **values):

@@ -23,11 +23,11 @@ MARKED = "\u2068א\u05d0bc 123\u2069\u200e"
 def test_no_name_opens_or_closes_an_isolation():
     assert printable(MARKED) == r"\u2068אאbc 123\u2069\u200e"
     assert shown_name("abc", 2) == "ab"
-    found = read(save({**make.ordinary(), MARKED: np.zeros(3), "a" + 60 * "א": np.zeros(3)}))
-    sentence = describe(found)[1]
-    shown = "\u200e\u2068\\u2068אאbc 123\\u2069\\u200e\u2069"
+    matrices = read(save({**make.ordinary(), MARKED: np.zeros(3), "a" + 60 * "א": np.zeros(3)}))
+    sentence = describe(matrices)[1]
+    isolated = "\u200e\u2068\\u2068אאbc 123\\u2069\\u200e\u2069"
     long = f"\u200e\u2068a{39 * 'א'}\u2069"
-    assert sentence == f"Not read: {long}, {shown}."
+    assert sentence == f"Not read: {long}, {isolated}."
     assert printable_lines(sentence) == sentence
     assert escape_markdown(sentence).count("\u2068") == 2
     with pytest.raises(BadSetting, match=r"got \u200e\u2068\\u2068אאbc 123") as raised:
@@ -48,8 +48,8 @@ def test_what_goes_out_keeps_whole_isolations_only():
 
 def test_the_name_of_a_document_holds_no_mark(tmp_path, monkeypatch):
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
-    found = read(save(make.ordinary()))
-    digest = documents.keep("matrices", found, name=f"{MARKED}.safetensors")
+    matrices = read(save(make.ordinary()))
+    digest = documents.keep("matrices", matrices, name=f"{MARKED}.safetensors")
     assert documents.name_of("matrices", digest) == f"{printable(MARKED)}.safetensors"
 
 
@@ -64,5 +64,5 @@ def test_a_workers_reason_is_isolated(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
     workers = pool.WorkerPool(None, lambda: False, lambda: False)
     workers._refuse("tcp://a:1", f"KeyError: {MARKED}\nmore")
-    said = f"is refused: \u200e\u2068KeyError: {printable(MARKED)}\u2069\n"
-    assert capsys.readouterr().err == f"the worker tcp://a:1 {said}"
+    refusal = f"is refused: \u200e\u2068KeyError: {printable(MARKED)}\u2069\n"
+    assert capsys.readouterr().err == f"the worker tcp://a:1 {refusal}"

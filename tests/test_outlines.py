@@ -25,8 +25,8 @@ def boxes(count: int) -> list[tuple[int, int, str]]:
 
 
 def predictions(count: int) -> Predictions:
-    known = np.ones(count, bool)
-    return Predictions(tokens(count), np.full(count, 0.5), known, known)
+    every = np.ones(count, bool)
+    return Predictions(tokens(count), np.full(count, 0.5), every, every)
 
 
 def small(count: int) -> Figure:
@@ -41,11 +41,11 @@ def pair(count: int) -> Figure:
 
 def numbers(path: str, commands: str) -> list[float]:
     """The coordinates that a path names along x ("MH", before the comma) or along y ("MV")."""
-    found = []
+    coordinates = []
     for command, text in re.findall(r"([MHV])([^MHVZ]*)", path):
         if command in commands:
-            found.append(float(text.split(",")[-1 if "V" in commands else 0]))
-    return found
+            coordinates.append(float(text.split(",")[-1 if "V" in commands else 0]))
+    return coordinates
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from house import TOY, house
 from safetensors.numpy import load, save
-from test_links import opened
+from test_links import open_page
 
 from icl_core import registry
 from icl_core.contract import knobs
@@ -241,11 +241,11 @@ def test_where_a_link_names_settings_they_come_back():
 
 def test_an_empty_page_of_runs_says_so_and_a_deleted_run_too(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        app = opened("runs", "")
+        app = open_page("runs", "")
         assert "There is no run yet." in " ".join(each.value for each in app.markdown)
         config = registry.experiment(TOY).config(seed=3)
         made = runs.save(TOY, config, {"x": np.zeros(2)}, {"metrics": []})
-        app = opened("runs", f"run={made.key}")
+        app = open_page("runs", f"run={made.key}")
         assert list(app.dataframe[0].value["Nearest preset"]) == ["In class"]
         other_server = Store(tmp_path / "artifacts", tmp_path / "cache")
         other_server.delete(made)
@@ -256,7 +256,7 @@ def test_an_empty_page_of_runs_says_so_and_a_deleted_run_too(tmp_path, monkeypat
 
 
 def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
-    app = opened("runs", "experiment=birth.induction&origin=atlas&where=d=64;K=3&sort=-number")
+    app = open_page("runs", "experiment=birth.induction&origin=atlas&where=d=64;K=3&sort=-number")
     values = list(app.dataframe[0].value["Value"])
     rows = run_table.filtered(
         shipped_rows(), RunFilter((), ("birth.induction",), ("atlas",), {"d": ("64",), "K": ("3",)})
@@ -264,14 +264,14 @@ def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
     assert values == sorted(values, reverse=True) and len(values) == len(rows) > 1
     next(each for each in app.button if each.label == "Show all runs").click().run()
     assert len(app.dataframe[0].value) == len(run_table.all_rows(store.default()))
-    app = opened("runs", "where=d=63")
+    app = open_page("runs", "where=d=63")
     assert "No run has these settings." in [each.value for each in app.markdown]
-    app = opened("runs", "experiment=birth.inductoin")
+    app = open_page("runs", "experiment=birth.inductoin")
     assert "did you mean" in app.warning[0].value and not app.exception
 
 
 def test_a_group_opens_its_runs(monkeypatch):
-    app = opened("runs", "experiment=gdssm.layer&group=f")
+    app = open_page("runs", "experiment=gdssm.layer&group=f")
     groups = app.dataframe[0].value
     every = run_table.all_rows(store.default())
     whole = [row for row in every if row.header.experiment == "gdssm.layer"]

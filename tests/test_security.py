@@ -21,7 +21,7 @@ import pytest
 from fuzz import EVIL, is_ours
 from house import ROOT, TOY, change, house
 from test_imports import CORE
-from test_links import opened
+from test_links import open_page
 
 from icl_core import registry
 from icl_core.cluster import transfer
@@ -308,14 +308,14 @@ def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
         ("gdssm", "experiment=corrections&seed=8&at_once=false"),
         ("claims", ""),
     ):
-        app = opened(page, link)
+        app = open_page(page, link)
         assert not app.exception
         for kind in ("markdown", "caption", "warning", "error", "info"):
             for each in app.get(kind):
                 assert "onerror" not in each.value or is_ours(each.value), (page, each.value)
         for each in app.get("html"):
             assert "<img src=x" not in each.proto.body
-    assert "onerror" in " ".join(opened("runs", "").dataframe[0].value["Device"])
+    assert "onerror" in " ".join(open_page("runs", "").dataframe[0].value["Device"])
 
 
 def test_a_database_of_another_kind_is_no_way_in(runs, tmp_path):

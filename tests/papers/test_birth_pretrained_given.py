@@ -20,7 +20,7 @@ gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
 
 from house import house  # noqa: E402
-from test_links import opened  # noqa: E402
+from test_links import open_page  # noqa: E402
 
 from icl_core import registry  # noqa: E402
 from icl_core.command.cli import main  # noqa: E402
@@ -390,7 +390,7 @@ def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
 
 def page_of_weights() -> AppTest:
     """The page, with the group of settings open in which a file is given."""
-    app = opened("birth", PAGE)
+    app = open_page("birth", PAGE)
     app.session_state["birth.pretrained:group what is asked"] = True
     return app.run()
 
