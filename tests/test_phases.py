@@ -140,9 +140,8 @@ def test_a_checkpoint_of_another_form_is_none(saved):
 
 def test_curves_and_final_find_what_a_phase_made():
     trainings = {"a": {"curve/w": np.ones(2), "final/w": np.zeros(3), "judged/loss": np.ones(1)}}
-    assert (
-        list(phases.curves("a", trainings)) == ["curve/w"] and phases.curves("b", trainings) == {}
-    )
+    assert list(phases.curves("a", trainings)) == ["curve/w"]
+    assert phases.curves("b", trainings) == {}
     assert list(phases.final(trainings["a"])) == ["w"]
 
 
