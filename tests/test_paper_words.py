@@ -213,7 +213,8 @@ def test_what_a_lesson_must_not_say_is_refused(
 def test_a_changed_file_is_taken_and_a_broken_one_keeps_the_texts(
     tmp_path: Path, monkeypatch
 ) -> None:
-    paper, lesson = paper_of(tmp_path), lesson_of(tmp_path)
+    paper = paper_of(tmp_path)
+    lesson = lesson_of(tmp_path)
     monkeypatch.setattr(registry, "papers", lambda: {"toy": paper})
     (tmp_path / "words.md").write_text(PAPER.replace("One sentence", "Two sentences"))
     (tmp_path / "some_lesson.md").write_text(LESSON.replace("Look.", "Look again."))

@@ -27,8 +27,8 @@ STEP = {"snapshot/step": np.array([7])}
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(**values):
@@ -46,24 +46,24 @@ def of_random(*shape: int) -> dict[str, np.ndarray]:
     return {**STEP, "final/W": numbers.astype(np.float32)}
 
 
-@pytest.mark.parametrize("took, pause", [(0.001, 1.0), (0.06, 2.0)])
-def test_it_is_written_at_most_once_a_second_and_for_a_share_of_the_time(tmp_path, took, pause):
+@pytest.mark.parametrize("duration, pause", [(0.001, 1.0), (0.06, 2.0)])
+def test_it_is_written_at_most_once_a_second_and_for_a_share_of_the_time(tmp_path, duration, pause):
     clock = [100.0]
     writer = PreviewWriter(tmp_path / "preview", lambda: clock[0])
 
     def model():
-        clock[0] += took
+        clock[0] += duration
         return of_random(4, 4)
 
     written = []
     while clock[0] < 120:
         if writer.write(model, record):
-            written.append(clock[0] - took)
+            written.append(clock[0] - duration)
         clock[0] += 0.0005  # a step of the training
     apart = np.diff(written)
     assert len(written) > 5 and np.all(apart >= 1)
     assert np.all(apart == pytest.approx(pause, abs=0.002))
-    assert took * len(written) <= job_progress.PREVIEW_SHARE * 20
+    assert duration * len(written) <= job_progress.PREVIEW_SHARE * 20
 
 
 @pytest.mark.parametrize("d, error", [(128, 2**-11), (280, 1 / 254), (600, None)])

@@ -10,7 +10,7 @@ from pages.ui.controls.training import describe
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "line"),
     [
         ({"status": "queued", "position": 1}, "Starting"),
         ({"status": "queued", "position": 3}, "Number 3 in the queue"),
@@ -39,6 +39,6 @@ from pages.ui.controls.training import describe
         ),
     ],
 )
-def test_a_job_is_told_in_one_line(state: dict, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_is_told_in_one_line(state: dict, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(queue, "states", list)  # nothing else is running
-    assert describe(JobState("key", "toy.walk", {}, **state)) == said
+    assert describe(JobState("key", "toy.walk", {}, **state)) == line

@@ -16,8 +16,8 @@ def test_every_paper_knows_the_version_that_it_quotes(name: str):
     publication = PAPERS[name].publication
     assert publication is not None
     assert re.fullmatch(r"\d{4}\.\d{5}", publication.arxiv)
-    year, month = 2000 + int(publication.arxiv[:2]), int(publication.arxiv[2:4])
-    assert publication.date >= datetime.date(year, month, 1)
+    month = datetime.datetime.strptime(publication.arxiv[:4], "%y%m").date()
+    assert publication.date >= month
     assert publication.url == f"https://arxiv.org/abs/{publication.arxiv}v{publication.version}"
     assert PAPERS[name].authors.split(", ")[0] in publication.authors[0]
 

@@ -56,8 +56,8 @@ def test_points_of_one_name_share_a_training():
     )
     plan = grid.phases(1, lambda resumed, report, **point: {}, lambda width, model: model)
     assert [phase.name for phase in plan] == ["own", "other 8", "other 16"]
-    made = {phase.name: {"n": np.array(len(phase.name))} for phase in plan}
-    assert grid.stack(made, "n").tolist() == [[3, 7], [3, 8]]
+    trainings = {phase.name: {"n": np.array(len(phase.name))} for phase in plan}
+    assert grid.stack(trainings, "n").tolist() == [[3, 7], [3, 8]]
 
 
 def test_a_fixed_axis_is_left_out():
@@ -81,8 +81,8 @@ def test_curves_are_nan_where_nothing_is_reached(begun: int):
 
 
 def test_curves_of_different_lengths_become_as_long_as_the_longest():
-    short, long = (np.arange(2), np.ones((3, 2))), (np.arange(4), np.zeros((3, 4)))
-    curves = to_longest({"a": short, "b": long})
+    short = (np.arange(2), np.ones((3, 2)))
+    curves = to_longest({"a": short, "b": (np.arange(4), np.zeros((3, 4)))})
     assert curves["curve/step"].tolist() == [0, 1, 2, 3]
     assert np.isnan(curves["curve/a"][:, 2:]).all() and (curves["curve/a"][:, :2] == 1).all()
     assert to_longest({}) == {}

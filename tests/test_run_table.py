@@ -3,10 +3,12 @@ given; and the page that shows them."""
 
 import json
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
 from house import TOY, house
+from recorder import Recorder
 from safetensors.numpy import load, save
 from test_links import open_page
 
@@ -41,9 +43,9 @@ def test_a_row_names_the_preset_that_the_fewest_settings_differ_from():
     assert {row.origin for row in rows} == {"shipped", "atlas"}
     for row in rows:
         presets = registry.experiment(row.header.experiment).presets
-        named = [each for each in presets if each.full_title == row.preset]
-        counts = {each.name: count_differences(row, each) for each in presets}
-        assert row.differs.count("(preset ") in [counts[each.name] for each in named]
+        named = [preset.name for preset in presets if preset.full_title == row.preset]
+        counts = {preset.name: count_differences(row, preset) for preset in presets}
+        assert row.differs.count("(preset ") in [counts[name] for name in named]
         assert row.differs.count("(preset ") == min(counts.values())
         assert row.differs == "" if row.header.info.get("presets") else row.origin == "atlas"
 
@@ -51,14 +53,12 @@ def test_a_row_names_the_preset_that_the_fewest_settings_differ_from():
 def test_a_filter_takes_what_a_look_at_every_setting_takes():
     rows = shipped_rows()
     chosen = RunFilter(("birth",), ("birth.induction",), ("atlas",), {"d": ("64", "32")})
-    shown = run_table.filtered(rows, chosen)
-    expected = [
-        each.key
-        for each in store.default().atlases.headers("birth.induction").values()
-        if each.config["d"] in (32, 64)
-    ]
-    assert sorted(row.header.key for row in shown) == sorted(expected) and expected
-    assert "d" in run_table.settings_of(shown) and "optimiser" not in run_table.settings_of(shown)
+    filtered = run_table.filtered(rows, chosen)
+    atlas = store.default().atlases.headers("birth.induction").values()
+    expected = [header.key for header in atlas if header.config["d"] in (32, 64)]
+    assert sorted(row.header.key for row in filtered) == sorted(expected) and expected
+    settings = run_table.settings_of(filtered)
+    assert "d" in settings and "optimiser" not in settings
     sizes = run_table.texts_of(rows, "d")
     assert sizes == sorted(sizes, key=int) and {"2", "10", "128"} <= set(sizes)
     assert run_table.filtered(rows, RunFilter()) == rows
@@ -69,11 +69,11 @@ def test_rows_stand_in_order_and_those_without_the_value_last():
     for by in run_table.SORTS:
         falling = run_table.ordered(rows, by, falling=True)
         assert len(falling) == len(rows) and set(falling) == set(rows)
-    values = [row.number("accuracy-random") for row in run_table.ordered(
-        rows, "number", falling=True, claim="accuracy-random")]  # fmt: skip
-    known = [each.value for each in values if each is not None]
-    assert known and known == sorted(known, reverse=True)
-    assert values[: len(known)].count(None) == 0
+    falling = run_table.ordered(rows, "number", falling=True, claim="accuracy-random")
+    metrics = [row.number("accuracy-random") for row in falling]
+    values = [metric.value for metric in metrics if metric is not None]
+    assert values and values == sorted(values, reverse=True)
+    assert metrics[: len(values)].count(None) == 0
 
 
 def test_groups_hold_every_row_once_and_one_number_only_where_all_have_it():
@@ -81,14 +81,11 @@ def test_groups_hold_every_row_once_and_one_number_only_where_all_have_it():
     for by in (*run_table.GROUPS, "f"):
         groups = run_table.grouped(rows, by)
         assert sorted(map(id, rows)) == sorted(id(row) for group in groups for row in group.rows)
-    by_experiment = {
-        group.value: group for group in run_table.grouped(shipped_rows(), "experiment")
-    }
     (whole,) = run_table.grouped(rows, "paper")
-    assert len(whole.numbers("nd-reaches-gd")) == sum(
-        row.number("nd-reaches-gd") is not None for row in rows
-    )
-    assert by_experiment["birth.induction"].numbers() == ()  # one layer has another headline
+    measured = [row for row in rows if row.number("nd-reaches-gd") is not None]
+    assert len(whole.numbers("nd-reaches-gd")) == len(measured)
+    groups = {group.value: group for group in run_table.grouped(shipped_rows(), "experiment")}
+    assert groups["birth.induction"].numbers() == ()  # one layer has another headline
 
 
 def test_headers_are_read_once_and_again_only_when_a_file_changes(tmp_path, monkeypatch):
@@ -122,32 +119,27 @@ def test_curves_become_lines_from_their_least_to_their_largest_number():
 
 
 @pytest.fixture
-def given(tmp_path, monkeypatch):
+def store_and_file(tmp_path, monkeypatch):
     """A store with a run of seed 1, and the file of a run of seed 2 that another store made."""
-    from icl_core.papers.toy.walk import train
-    from recorder import Recorder
-
-    config = registry.experiment(TOY).config
+    experiment = registry.experiment(TOY)
+    configs = [experiment.config(seed=seed) for seed in (1, 2)]
+    results = [experiment.run(config, Recorder()) for config in configs]
     with house(tmp_path, monkeypatch) as runs:
-        runs.save(TOY, config(seed=1), train.compute(config(seed=1), Recorder()), {"metrics": []})
+        runs.save(TOY, configs[0], results[0], {"metrics": []})
         other = Store(tmp_path / "none", tmp_path / "other")
-        made = other.save(
-            TOY, config(seed=2), train.compute(config(seed=2), Recorder()),
-            {"metrics": [], "seconds": 1.5, "presets": ["classroom"]},
-        )  # fmt: skip
-        yield runs, other.content(made)
+        info = {"metrics": [], "seconds": 1.5, "presets": ["classroom"]}
+        yield runs, other.content(other.save(TOY, configs[1], results[1], info))
         other.close()
 
 
-def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(given):
-    runs, content = given
-    kept = uploaded_run.store_upload(content, "walk\u202e.safetensors", runs)
-    assert kept.config["seed"] == 2 and kept.info["seconds"] == 1.5
-    assert "presets" not in kept.info and "\u202e" not in kept.info["given"]
-    numbers = {each["claim"]: each["value"] for each in kept.info["metrics"]}
-    run = runs.load(kept)
-    assert numbers["toy.exact"] == run["curve/loss"][:, -1].mean()
-    (row,) = [each for each in run_table.all_rows(runs) if each.origin == "given"]
+def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(store_and_file):
+    runs, content = store_and_file
+    header = uploaded_run.store_upload(content, "walk\u202e.safetensors", runs)
+    assert header.config["seed"] == 2 and header.info["seconds"] == 1.5
+    assert "presets" not in header.info and "\u202e" not in header.info["given"]
+    numbers = {metric["claim"]: metric["value"] for metric in header.info["metrics"]}
+    assert numbers["toy.exact"] == runs.load(header)["curve/loss"][:, -1].mean()
+    (row,) = [row for row in run_table.all_rows(runs) if row.origin == "given"]
     assert row.differs == "first seed = 2 (preset 0)"
     with pytest.raises(BadSetting, match="is here already, with the same numbers"):
         uploaded_run.store_upload(content, "walk", runs)
@@ -156,17 +148,16 @@ def test_a_given_run_is_kept_and_its_numbers_are_measured_anew(given):
 def repacked(content: bytes, tensors=None, **changes) -> bytes:
     """The file with other tensors and another record, whose hashes are right."""
     record, old = unpack(content)
-    record = {**record, **changes}
-    return pack(old if tensors is None else tensors, {**record, "shared": {}})
+    return pack(old if tensors is None else tensors, {**record, **changes, "shared": {}})
 
 
 def changed(content: bytes, name: str, array: np.ndarray | None) -> bytes:
-    tensors = dict(unpack(content)[1])
-    if array is None:
-        del tensors[name]
-    else:
-        tensors[name] = array
-    return repacked(content, tensors)
+    tensors = {**unpack(content)[1], name: array}
+    return repacked(content, {key: tensor for key, tensor in tensors.items() if tensor is not None})
+
+
+def with_setting(content: bytes, **setting) -> bytes:
+    return repacked(content, config={**unpack(content)[0]["config"], **setting})
 
 
 def flipped(content: bytes) -> bytes:
@@ -187,13 +178,10 @@ def of_a_foreigner(content: bytes) -> bytes:
         (lambda content: repacked(content, experiment="toy.run"), "there is no experiment"),
         (lambda content: repacked(content, version=99), "of version 1 of toy.walk, got version 99"),
         (
-            lambda content: repacked(content, config={**unpack(content)[0]["config"], "d": 99}),
+            lambda content: with_setting(content, d=99),
             "d must be a whole number from 1 to 64, got 99",
         ),
-        (
-            lambda content: repacked(content, config={**unpack(content)[0]["config"], "x": 1}),
-            "expected settings of toy.walk, got others",
-        ),
+        (lambda content: with_setting(content, x=1), "expected settings of toy.walk, got others"),
         (
             lambda content: repacked(content, config={"seed": 2}),
             "the settings must be those of toy.walk, each once",
@@ -214,27 +202,26 @@ def of_a_foreigner(content: bytes) -> bytes:
         ),
     ],
 )
-def test_a_given_file_that_is_not_such_a_run_says_why_and_is_not_kept(given, spoil, sentence):
-    runs, content = given
+def test_a_given_file_that_is_not_such_a_run_says_why_and_is_not_kept(
+    store_and_file, spoil, sentence
+):
+    runs, content = store_and_file
     with pytest.raises(BadSetting, match=sentence):
         uploaded_run.store_upload(spoil(content), "walk", runs)
-    assert [each.config["seed"] for each in runs.headers()] == [1]
+    assert [header.config["seed"] for header in runs.headers()] == [1]
     assert run_table.all_rows(runs)[0].origin == "local"
 
 
-def test_a_run_without_a_twin_must_be_measured_and_drawn(given):
+def test_a_run_without_a_twin_must_be_measured_and_drawn(store_and_file):
     """A run of other sizes has no run here to compare shapes with: its numbers must come out."""
-    runs, content = given
-    config = {**unpack(content)[0]["config"], "d": 4}
-    wrong = changed(repacked(content, config=config), "final/teacher", np.zeros((1, 3), np.float32))
+    runs, content = store_and_file
+    wrong = changed(with_setting(content, d=4), "final/teacher", np.zeros((1, 3), np.float32))
     with pytest.raises(BadSetting, match=r"cannot be measured and drawn \(ValueError\)"):
         uploaded_run.store_upload(wrong, "walk", runs)
 
 
 def test_where_a_link_names_settings_they_come_back():
     where = {"d": ("64", "128"), "text": ("a;b=c%", "1, 2")}
-    from urllib.parse import parse_qsl
-
     pairs = parse_qsl(run_filters.where_text(where), separator=";")
     assert pairs == [("d", "64"), ("d", "128"), ("text", "a;b=c%"), ("text", "1, 2")]
 
@@ -242,16 +229,16 @@ def test_where_a_link_names_settings_they_come_back():
 def test_an_empty_page_of_runs_says_so_and_a_deleted_run_too(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
         app = open_page("runs", "")
-        assert "There is no run yet." in " ".join(each.value for each in app.markdown)
+        assert "There is no run yet." in " ".join(text.value for text in app.markdown)
         config = registry.experiment(TOY).config(seed=3)
-        made = runs.save(TOY, config, {"x": np.zeros(2)}, {"metrics": []})
-        app = open_page("runs", f"run={made.key}")
+        header = runs.save(TOY, config, {"x": np.zeros(2)}, {"metrics": []})
+        app = open_page("runs", f"run={header.key}")
         assert list(app.dataframe[0].value["Nearest preset"]) == ["In class"]
         other_server = Store(tmp_path / "artifacts", tmp_path / "cache")
-        other_server.delete(made)
-        app.button(key=f"delete {made.key}").click().run()
+        other_server.delete(header)
+        app.button(key=f"delete {header.key}").click().run()
         assert not app.exception and not app.error
-        assert "This run is not here" in " ".join(each.value for each in app.markdown)
+        assert "This run is not here" in " ".join(text.value for text in app.markdown)
         other_server.close()
 
 
@@ -262,10 +249,10 @@ def test_the_address_chooses_the_runs_and_a_button_shows_all_again():
         shipped_rows(), RunFilter((), ("birth.induction",), ("atlas",), {"d": ("64",), "K": ("3",)})
     )
     assert values == sorted(values, reverse=True) and len(values) == len(rows) > 1
-    next(each for each in app.button if each.label == "Show all runs").click().run()
+    next(button for button in app.button if button.label == "Show all runs").click().run()
     assert len(app.dataframe[0].value) == len(run_table.all_rows(store.default()))
     app = open_page("runs", "where=d=63")
-    assert "No run has these settings." in [each.value for each in app.markdown]
+    assert "No run has these settings." in [text.value for text in app.markdown]
     app = open_page("runs", "experiment=birth.inductoin")
     assert "did you mean" in app.warning[0].value and not app.exception
 

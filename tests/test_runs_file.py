@@ -23,13 +23,12 @@ RECORD = {"experiment": TOY, "version": 1, "config": {"d": 1.0, "rate": 0.5}, **
 def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time():
     one = pack(TENSORS, RECORD)
     assert one == pack(dict(reversed(TENSORS.items())), dict(reversed(RECORD.items())))
-    assert digest(TENSORS, RECORD) == digest(
-        TENSORS, {**RECORD, "seconds": 2, "config": {"rate": 0.5, "d": 1}}
-    )
+    later = {**RECORD, "seconds": 2, "config": {"rate": 0.5, "d": 1}}
+    assert digest(TENSORS, RECORD) == digest(TENSORS, later)
     for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
         assert digest(TENSORS, RECORD) != digest(TENSORS, {**RECORD, name: other})
-    rows, columns = np.zeros((2, 3), np.float32), np.zeros((3, 2), np.float32)  # the same bytes
-    assert digest({"a": rows}, RECORD) != digest({"a": columns}, RECORD)
+    rows = np.zeros((2, 3), np.float32)
+    assert digest({"a": rows}, RECORD) != digest({"a": rows.reshape(3, 2)}, RECORD)  # equal bytes
 
 
 def test_another_process_writes_the_same_bytes(tmp_path):
@@ -85,7 +84,8 @@ def test_every_flipped_bit_and_every_cut_is_seen(tmp_path):
 def test_a_file_is_synced_then_named_then_its_folder_is_synced(tmp_path, monkeypatch):
     private_folder(tmp_path / "a")
     done = []
-    fsync, replace = os.fsync, os.replace
+    fsync = os.fsync
+    replace = os.replace
 
     def synced(descriptor):
         done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
@@ -97,13 +97,8 @@ def test_a_file_is_synced_then_named_then_its_folder_is_synced(tmp_path, monkeyp
     assert done == ["file", "name", "folder"] and (tmp_path / "a" / "x").read_bytes() == b"content"
     done.clear()
     write_whole(tmp_path / "b" / "c" / "x", b"content")
-    assert done == [
-        "folder",
-        "folder",
-        "file",
-        "name",
-        "folder",
-    ]  # the new folders' own names first
+    # the new folders' own names first
+    assert done == ["folder", "folder", "file", "name", "folder"]
 
 
 def test_files_and_folders_are_for_their_owner_alone(tmp_path):
@@ -133,11 +128,11 @@ def test_a_run_without_tensors_is_a_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("error", "is_told"),
+    ("error", "is_raised"),
     [(errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EOPNOTSUPP, False), (errno.EIO, True)],
 )
 def test_a_folder_that_cannot_be_synced_is_written_to_unless_its_disk_fails(
-    error, is_told, tmp_path, monkeypatch
+    error, is_raised, tmp_path, monkeypatch
 ):
     fsync = os.fsync
 
@@ -147,8 +142,8 @@ def test_a_folder_that_cannot_be_synced_is_written_to_unless_its_disk_fails(
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", refused)
-    expected = pytest.raises(OSError, match=os.strerror(error)) if is_told else nullcontext()
+    expected = pytest.raises(OSError, match=os.strerror(error)) if is_raised else nullcontext()
     with expected:
         write_whole(tmp_path / "a" / "x", b"content")
-    if not is_told:
+    if not is_raised:
         assert (tmp_path / "a" / "x").read_bytes() == b"content"

@@ -34,8 +34,8 @@ RECORD = {
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(**values):
@@ -44,14 +44,8 @@ def config(**values):
 
 def charted(runs, *configs):
     """An atlas of these runs."""
-    base = stored_settings(config())
-    packed = pack_atlas(
-        TOY,
-        base,
-        [Mapped(stored_settings(each), {"seconds": 1.0}, TENSORS) for each in configs],
-        [],
-    )
-    write_whole(runs.atlases.path(TOY), packed)
+    mapped = [Mapped(stored_settings(config), {"seconds": 1.0}, TENSORS) for config in configs]
+    write_whole(runs.atlases.path(TOY), pack_atlas(TOY, stored_settings(config()), mapped, []))
 
 
 def test_of_runs_equally_near_a_shipped_one_is_shown_then_one_made_here_then_the_atlas(runs):
@@ -70,8 +64,8 @@ def test_of_runs_equally_near_a_shipped_one_is_shown_then_one_made_here_then_the
 def test_of_runs_equally_near_and_of_one_origin_it_is_always_the_same_in_whatever_order_they_came(
     runs, seeds
 ):
-    made = [runs.save(TOY, config(seed=seed), TENSORS, INFO) for seed in seeds]
-    assert runs.nearest(Request(TOY, config())).key == min(header.key for header in made)
+    keys = [runs.save(TOY, config(seed=seed), TENSORS, INFO).key for seed in seeds]
+    assert runs.nearest(Request(TOY, config())).key == min(keys)
 
 
 def test_a_file_is_the_same_in_whatever_order_its_parts_are_named():
@@ -85,14 +79,13 @@ def test_the_record_is_one_key_of_sorted_json_and_tensors_begin_where_they_can_b
     content = pack(TENSORS, RECORD)
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
-    (told,) = header.pop("__metadata__").values()
-    assert list(json.loads(told)) == sorted(json.loads(told)) and "\n" not in told
-    assert list(json.loads(told)["config"]) == ["d", "rate"] and list(
-        json.loads(told)["metrics"][0]
-    ) == ["a", "b"]
+    (text,) = header.pop("__metadata__").values()
+    record = json.loads(text)
+    assert list(record) == sorted(record) and "\n" not in text
+    assert list(record["config"]) == ["d", "rate"] and list(record["metrics"][0]) == ["a", "b"]
     assert length % 8 == 0
-    for name, entry in header.items():
-        start, end = entry["data_offsets"]
+    for name, tensor in header.items():
+        start, end = tensor["data_offsets"]
         assert start % TENSORS[name].itemsize == 0 and end - start == TENSORS[name].nbytes
         assert content[8 + length + start : 8 + length + end] == TENSORS[name].tobytes()
 
@@ -115,45 +108,45 @@ def test_a_file_without_what_names_a_run_is_none(missing):
     content = pack(TENSORS, RECORD)
     length = int.from_bytes(content[:8], "little")
     header = json.loads(content[8 : 8 + length])
-    kept = json.loads(header["__metadata__"]["run"])
-    del kept[missing], kept["seal"]
-    header["__metadata__"]["run"] = json.dumps({**kept, "seal": _seal(kept)}, sort_keys=True)
+    record = json.loads(header["__metadata__"]["run"])
+    del record[missing], record["seal"]
+    header["__metadata__"]["run"] = json.dumps({**record, "seal": _seal(record)}, sort_keys=True)
     packed = json.dumps(header).encode()
-    with pytest.raises(
-        Damaged, match="expected a run's experiment, version, config in the metadata, got "
-    ):
+    sentence = "expected a run's experiment, version, config in the metadata, got "
+    with pytest.raises(Damaged, match=sentence):
         unpack(len(packed).to_bytes(8, "little") + packed + content[8 + length :])
 
 
 @pytest.fixture
 def pauses(monkeypatch):
     """How long a creation waited, without waiting."""
-    waited = []
-    monkeypatch.setattr(run_index.time, "sleep", waited.append)
-    return waited
+    durations = []
+    monkeypatch.setattr(run_index.time, "sleep", durations.append)
+    return durations
 
 
 def failing(monkeypatch, times, problem):
     """The cache cannot be opened that many times."""
-    opened, tried = run_index.Index, []
+    Index = run_index.Index
+    attempts = []
 
-    def opens(*given, **options):
-        tried.append(options)
-        if len(tried) <= times:
+    def open_index(*arguments, **options):
+        attempts.append(options)
+        if len(attempts) <= times:
             raise sqlite3.OperationalError(problem)
-        return opened(*given, **options)
+        return Index(*arguments, **options)
 
-    monkeypatch.setattr(run_index, "Index", opens)
-    return tried
+    monkeypatch.setattr(run_index, "Index", open_index)
+    return attempts
 
 
 def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(
     tmp_path, monkeypatch, pauses
 ):
-    tried = failing(monkeypatch, 9, "database is locked")
+    attempts = failing(monkeypatch, 9, "database is locked")
     run_index.create(tmp_path / "runs", 1000).close()
-    assert len(tried) == 10 and pauses == [0.05 * 2**n for n in range(9)]
-    assert tried[-1]["disk"] is run_index.BytesDisk and tried[-1]["size_limit"] == 1000
+    assert len(attempts) == 10 and pauses == [0.05 * 2**n for n in range(9)]
+    assert attempts[-1]["disk"] is run_index.BytesDisk and attempts[-1]["size_limit"] == 1000
 
 
 @pytest.mark.parametrize(
@@ -162,19 +155,19 @@ def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(
 def test_a_cache_that_stays_locked_is_given_up_and_another_fault_at_once(
     tmp_path, monkeypatch, pauses, problem, tries
 ):
-    tried = failing(monkeypatch, 99, problem)
+    attempts = failing(monkeypatch, 99, problem)
     with pytest.raises(sqlite3.OperationalError, match=problem):
         run_index.create(tmp_path / "runs", 1000)
-    assert len(tried) == tries and len(pauses) == tries - 1
+    assert len(attempts) == tries and len(pauses) == tries - 1
 
 
 @pytest.fixture
 def cache(tmp_path):
-    told = []
-    made = RunCache(tmp_path / "runs", 30, told.append)
-    yield made
-    made.close()
-    assert told == []
+    messages = []
+    run_cache = RunCache(tmp_path / "runs", 30, messages.append)
+    yield run_cache
+    run_cache.close()
+    assert messages == []
 
 
 def test_only_as_many_runs_go_as_must_and_those_longest_unused(cache):
@@ -187,9 +180,7 @@ def test_only_as_many_runs_go_as_must_and_those_longest_unused(cache):
     assert list(cache.paths()) == ["run2", "run0", "run3"]
     cache.put("run4", bytes(11))
     assert list(cache.paths()) == ["run3", "run4"]
-    assert sorted(path.name for path in cache.folder.glob("*.safetensors")) == sorted(
-        path.name for path in cache.paths().values()
-    )
+    assert set(cache.folder.glob("*.safetensors")) == set(cache.paths().values())
 
 
 def test_a_run_that_is_kept_anew_takes_the_place_of_its_former_file(cache):
@@ -220,20 +211,16 @@ def test_files_are_told_by_name_the_oldest_first_and_nothing_else_is(cache):
     for age, name in enumerate([*names, "notes.txt", "a.safetensors", ".a-0000000a.safetensors"]):
         write_whole(cache.folder / name, b"x")
         os.utime(cache.folder / name, (1000 - min(age, 1), 1000 - min(age, 1)))
-    assert cache.files() == [
-        (name[0], cache.folder / name) for name in (names[2], names[1], names[0])
-    ]
+    assert cache.files() == [(name[0], cache.folder / name) for name in reversed(names)]
 
 
 def test_a_run_is_read_with_its_tensors_in_order_and_none_can_be_written(tmp_path):
     (tmp_path / "x").write_bytes(pack(TENSORS, RECORD))
     record, tensors = read(tmp_path / "x")
-    assert {name: record[name] for name in RECORD} == RECORD and not any(
-        t.flags.writeable for t in tensors.values()
-    )
-    assert all(
-        np.array_equal(tensors[n], TENSORS[n], equal_nan=n.startswith("curve")) for n in TENSORS
-    )
+    assert {name: record[name] for name in RECORD} == RECORD
+    assert not any(tensor.flags.writeable for tensor in tensors.values())
+    for name, expected in TENSORS.items():
+        np.testing.assert_array_equal(tensors[name], expected)
 
 
 def test_settings_are_plain_in_whatever_form_they_come():
@@ -245,12 +232,8 @@ def test_settings_are_plain_in_whatever_form_they_come():
 
 def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_written(runs):
     halves = {"final/W": np.linspace(0, 1, 8, dtype=np.float16), "final/a": np.arange(3)}
-    write_whole(
-        runs.atlases.path(TOY),
-        pack_atlas(
-            TOY, {}, [Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)], []
-        ),
-    )
+    mapped = Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)
+    write_whole(runs.atlases.path(TOY), pack_atlas(TOY, {}, [mapped], []))
     run = runs.load(runs.find(Request(TOY, config(seed=1))))
     assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
     np.testing.assert_array_equal(run["final/W"], halves["final/W"])
@@ -262,19 +245,16 @@ def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, mon
     for number in range(21):
         owners.add(f"{number:02}", "a")
         change("UPDATE owners SET added = ? WHERE item = ?", number, f"{number:02}")
-    assert owners.owners_of("00") == owners.owners_of("02") == set() and owners.owners_of("03") == {
-        "a"
-    }
-    assert database.rows("SELECT count(*) FROM owners") == [
-        (18,)
-    ]  # so that not every one that comes makes room
+    assert owners.owners_of("00") == owners.owners_of("02") == set()
+    assert owners.owners_of("03") == {"a"}
+    # so that not every one that comes makes room
+    assert database.rows("SELECT count(*) FROM owners") == [(18,)]
 
 
 def test_so_much_room_is_said_to_be_missing():
     documents._check("a run", [2**19, 2**19], 2**20)
-    with pytest.raises(
-        BadSetting, match=r"^a run may take 1\.0 MiB here, they would take 1\.5 MiB with this one; "
-    ):
+    sentence = r"^a run may take 1\.0 MiB here, they would take 1\.5 MiB with this one; "
+    with pytest.raises(BadSetting, match=sentence):
         documents._check("a run", [2**20, 2**19], 2**20)
 
 
@@ -285,7 +265,7 @@ def test_a_run_that_needs_more_memory_than_there_is_is_shown_and_not_trained(run
     header = runs.save("birth.induction", large, TENSORS, INFO)
     monkeypatch.setattr(device, "memory", lambda: 1)
     runs._headers._seen.clear()
-    assert [shown.key for shown in runs.headers("birth.induction")] == [header.key]
+    assert [h.key for h in runs.headers("birth.induction")] == [header.key]
     loaded = runs.load(header)
     assert loaded and loaded.config == large
     with pytest.raises(BadSetting, match="must fit the memory of"):
@@ -296,17 +276,14 @@ def test_a_run_is_deleted_though_its_row_cannot_be(runs, monkeypatch):
     """A change of the index needs room for its journal."""
     header = runs.save(TOY, config(), TENSORS, INFO)
 
-    def full(*given):
+    def full(*arguments):
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
         patch.setattr(diskcache.Cache, "delete", full)
         runs.delete(header)
-    assert (
-        not header.path.exists()
-        and runs.find(Request(TOY, config())) is None
-        and runs.headers(TOY) == []
-    )
+    assert not header.path.exists() and runs.headers(TOY) == []
+    assert runs.find(Request(TOY, config())) is None
     again = runs.save(TOY, config(), TENSORS, INFO)
     assert runs.find(Request(TOY, config())) == again and runs.load(again)
 
@@ -328,9 +305,8 @@ def test_a_run_of_an_atlas_is_given_away_as_a_file_of_its_own(runs):
     charted(runs, config(), config(seed=1))
     mapped = runs.find(Request(TOY, config(seed=1)))
     record, tensors = unpack(runs.content(mapped))
-    assert (
-        record["config"] == stored_settings(config(seed=1)) and key_of_record(record) == mapped.key
-    )
+    assert record["config"] == stored_settings(config(seed=1))
+    assert key_of_record(record) == mapped.key
     assert tensors.keys() == TENSORS.keys()
     ours = runs.save(TOY, config(seed=2), TENSORS, INFO)
     assert runs.content(ours) == ours.path.read_bytes()

@@ -24,8 +24,8 @@ from icl_core.runs.request import Request
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 @pytest.fixture
@@ -88,9 +88,9 @@ def test_a_lost_index_is_made_anew_from_the_files(runs, configs, damage, when):
     saved[0].path.write_bytes(saved[0].path.read_bytes()[:-3])
     runs = afresh(runs) if when == "another" or not damage else runs
     assert keys(runs) == {header.key for header in saved[1:]}
-    said = " ".join(runs.messages())
-    assert ("the index was made anew" in said) == bool(damage) and str(saved[0].path) in said
-    assert len(runs.messages()) == 1 + bool(damage)
+    messages = runs.messages()
+    assert ("the index was made anew" in " ".join(messages)) == bool(damage)
+    assert str(saved[0].path) in " ".join(messages) and len(messages) == 1 + bool(damage)
     assert len(list((runs.local / "aside").glob("*.safetensors"))) == 1
     header = runs.save(TOY, configs[0], TENSORS, INFO)
     assert runs.load(header) and keys(afresh(runs)) == {header.key for header in saved}
@@ -114,7 +114,7 @@ def test_many_can_make_the_index_anew_at_once(runs, configs):
     (runs.local / "runs" / "cache.db").write_bytes(b"no database " * 1000)
     others = [store.Store(runs.shipped, runs.local) for _ in range(8)]
     with ThreadPoolExecutor(8) as pool:
-        assert all(len(found) == 3 for found in pool.map(keys, others))
+        assert all(len(result) == 3 for result in pool.map(keys, others))
     assert sum("made anew" in message for other in others for message in other.messages()) == 1
 
 
@@ -145,15 +145,16 @@ def test_a_folder_removed_under_a_worker_is_made_anew_and_the_run_kept(runs, con
 
 def test_the_file_is_synced_before_its_row_counts(runs, configs, monkeypatch):
     runs.save(TOY, configs[0], TENSORS, INFO)
-    seen, fsync = [], os.fsync
+    counts = []
+    fsync = os.fsync
 
     def synced(descriptor):
-        seen.append(len(runs._made._cache.paths()))
+        counts.append(len(runs._made._cache.paths()))
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", synced)
     runs.save(TOY, configs[1], TENSORS, INFO)
-    assert seen == [1, 1] and len(runs._made._cache.paths()) == 2
+    assert counts == [1, 1] and len(runs._made._cache.paths()) == 2
 
 
 def test_all_that_is_kept_is_for_its_owner_alone(runs, configs):
@@ -184,8 +185,8 @@ def test_where_nothing_can_be_written_shipped_runs_are_shown_and_one_sentence_sa
     hinder(runs.local, monkeypatch)
     runs = afresh(runs)
     assert runs.load(runs.find(Request(TOY, configs[0]))) is not None
-    shown = runs.find(Request(TOY, configs[1]))
-    assert (shown is not None and runs.load(shown) is not None) == (hinder is read_only)
+    local = runs.find(Request(TOY, configs[1]))
+    assert (local is not None and runs.load(local) is not None) == (hinder is read_only)
     (message,) = runs.messages()
     assert message.startswith(f"Nothing can be trained or kept here: {runs.local} must be a folder")
     with pytest.raises(OSError, match="must be a folder that this user may write to"):
@@ -197,7 +198,8 @@ def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_
     small = dataclasses.replace(configs[0], d=4)
     assert runs.least_size(Request(TOY, small)) == 0
     runs.ship(TOY, small, {"x": np.zeros(20_000)}, INFO)
-    larger, smaller = dataclasses.replace(small, d=5, seed=9), dataclasses.replace(small, d=3)
+    larger = dataclasses.replace(small, d=5, seed=9)
+    smaller = dataclasses.replace(small, d=3)
     assert runs.least_size(Request(TOY, larger)) == 160_000
     assert runs.least_size(Request(TOY, smaller)) == 160_000 * 9 // 16  # the square of 3 / 4
     refusal = r"the run would take 160,000 bytes or more, the limit is 100,000 bytes \(ICL_CACHE"
@@ -218,13 +220,13 @@ def test_a_damaged_stray_beside_a_whole_run_takes_it_not_away(runs, configs):
 def test_an_index_that_is_cut_off_in_use_ends_no_process_and_loses_no_run(runs, configs, seen):
     """What is mapped into memory would end it, as the system has nothing to give for what is
     missing."""
-    kept = runs.save(TOY, configs[0], TENSORS, INFO)
-    assert not seen or keys(runs) == {kept.key}
+    saved = runs.save(TOY, configs[0], TENSORS, INFO)
+    assert not seen or keys(runs) == {saved.key}
     files = list((runs.local / "runs").glob("cache.db*"))
     assert {file.name for file in files} == {"cache.db", "cache.db-journal"}
     for file in files:
         os.truncate(file, 0)
-    assert runs.load(kept) is not None and keys(runs) == {kept.key}
+    assert runs.load(saved) is not None and keys(runs) == {saved.key}
     runs.save(TOY, configs[1], TENSORS, INFO)
     assert len(keys(runs)) == 2
 
@@ -259,14 +261,14 @@ def test_processes_that_open_an_index_together_do_not_wait_for_each_other(runs, 
         "run_index\nsys.stdin.read(1)\n"
         f"for _ in range(20): run_index.create(Path({str(folder)!r}), 10**6).close()\n"
     )
-    opening = [
+    processes = [
         subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT)
         for _ in range(3)
     ]
-    for each in opening:
-        each.stdin.write(b".")
-        each.stdin.flush()
-    assert [each.wait(timeout=30) for each in opening] == [0, 0, 0]
+    for process in processes:
+        process.stdin.write(b".")
+        process.stdin.flush()
+    assert [process.wait(timeout=30) for process in processes] == [0, 0, 0]
     runs.save(TOY, configs[0], TENSORS, INFO)
     assert not list(folder.glob("cache.db-[ws]*"))
 

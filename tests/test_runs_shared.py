@@ -20,8 +20,8 @@ INFO = {"metrics": [], "seconds": 1.5}
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def config(seed: int = 0):
@@ -44,14 +44,15 @@ def shared(runs):
 
 
 def test_it_is_stored_once_and_the_runs_are_as_before(runs, shared):
-    before, path = shared
+    headers, path = shared
     assert path.stat().st_size < LARGE.nbytes + 200
-    for header in before:
-        now = runs.find(Request(TOY, header_config := config(header.config["seed"])))
+    for header in headers:
+        settings = config(header.config["seed"])
+        now = runs.find(Request(TOY, settings))
         run = runs.load(now)
         assert now.path.stat().st_size < 1.2 * LARGE.nbytes
         assert (now.key, now.digest, now.info) == (header.key, header.digest, header.info)
-        assert (run.config, run.digest, run.info) == (header_config, header.digest, header.info)
+        assert (run.config, run.digest, run.info) == (settings, header.digest, header.info)
         assert list(run.tensors) == ["curve/loss", "final/W", "frozen/P"]
         np.testing.assert_array_equal(run["frozen/P"], LARGE)
         assert not run["frozen/P"].flags.writeable
@@ -95,10 +96,8 @@ def test_small_tensors_and_those_of_local_runs_are_left_alone(runs, monkeypatch)
 def test_with_a_damaged_shared_tensor_the_runs_are_ignored(runs, shared, damage):
     headers, path = shared
     path.write_bytes(damage)
-    assert (
-        runs.load(runs.find(Request(TOY, config(1)))) is None
-        and runs.find(Request(TOY, config(1))) is None
-    )
+    assert runs.load(runs.find(Request(TOY, config(1)))) is None
+    assert runs.find(Request(TOY, config(1))) is None
     (message,) = runs.messages()
     assert f"{headers[0].path} is ignored: expected a tensor of it in {path}, got " in message
 
@@ -116,10 +115,9 @@ def test_without_a_shared_tensor_the_runs_are_ignored(runs, shared):
 
 def test_the_build_shares_tensors_and_prunes_those_of_no_run(runs, monkeypatch):
     experiment = registry.experiment(TOY)
-    presets = [dataclasses.replace(each, shipped=False) for each in experiment.presets]
-    monkeypatch.setattr(
-        registry, "experiment", lambda name: dataclasses.replace(experiment, presets=presets)
-    )
+    presets = [dataclasses.replace(preset, shipped=False) for preset in experiment.presets]
+    unshipped = dataclasses.replace(experiment, presets=presets)
+    monkeypatch.setattr(registry, "experiment", lambda name: unshipped)
     stray = runs.shipped / "toy" / "shared" / "0.safetensors"
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"of no run")

@@ -2,15 +2,12 @@
 somewhere."""
 
 import gc
-import os
 import weakref
 from dataclasses import replace
-from pathlib import Path
 
+import cells
 import numpy as np
 import pytest
-
-os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
 from icl_core import registry
 from icl_core.contract import story as storytelling
@@ -19,23 +16,25 @@ from icl_core.contract.knobs import knobs_of, values
 from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Story
 from icl_core.papers.birth.shared.draw import on_stage
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.runs import store
 
 IDS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
 
 
-@pytest.fixture(params=IDS)
-def told(request):
+def first_preset(id: str):
     """An experiment, its first preset's run, and the view that the preset starts from."""
-    experiment = registry.experiment(request.param)
-    header = store.default().preset(request.param, experiment.presets[0].name)
-    run = store.default().load(header) if header else None
-    assert experiment.story is not None and run is not None
-    return experiment, run, experiment.view(**experiment.presets[0].view)
+    experiment = registry.experiment(id)
+    preset = experiment.presets[0]
+    assert experiment.story is not None
+    return experiment, cells.shipped(id, preset.name), experiment.view(**preset.view)
 
 
-def test_three_to_six_beats_and_two_questions_are_true_of_the_run(told):
-    experiment, run, _ = told
+@pytest.fixture(params=IDS)
+def shipped(request):
+    return first_preset(request.param)
+
+
+def test_three_to_six_beats_and_two_questions_are_true_of_the_run(shipped):
+    experiment, run, _ = shipped
     beats = experiment.story.beats
     assert storytelling.resolve_beats(experiment.story, run) == list(beats)  # none is left out
     assert 3 <= len(beats) <= 6 and len({beat.name for beat in beats}) == len(beats)
@@ -46,9 +45,11 @@ def test_three_to_six_beats_and_two_questions_are_true_of_the_run(told):
         assert at is None or 0 <= at < len(run.snapshot_steps)
 
 
-def test_beats_speak_of_what_is_there(told):
-    experiment, run, view = told
-    drawings = {each.name: each for each in experiment.drawings if each.applies(run.config)}
+def test_beats_speak_of_what_is_there(shipped):
+    experiment, run, view = shipped
+    drawings = {
+        drawing.name: drawing for drawing in experiment.drawings if drawing.applies(run.config)
+    }
     for beat in experiment.story.beats:
         replace(view, **beat.view)
         assert set(beat.view) <= set(knobs_of(experiment.view)) - {"snapshot"}
@@ -58,58 +59,46 @@ def test_beats_speak_of_what_is_there(told):
         assert hidden <= drawings.keys(), beat.name
 
 
-def test_every_sentence_is_said_of_the_run(told):
-    experiment, run, view = told
+def test_every_sentence_is_said_of_the_run(shipped):
+    experiment, run, view = shipped
     for beat in experiment.story.beats:
         here = storytelling.seen_at(beat, run, view)
-        texts = [
-            storytelling.sentence_of(beat.say, run, here),
-            beat.do,
-            storytelling.sentence_of(beat.then, run, here),
-        ]
+        say, then = (storytelling.sentence_of(text, run, here) for text in (beat.say, beat.then))
+        texts = [say, beat.do, then]
         if beat.ask:
             assert len(beat.ask.choices) == 3 and len(set(beat.ask.choices)) == 3
             assert beat.ask.right(run, here) in range(3)
-            texts += [
-                beat.ask.ask,
-                storytelling.sentence_of(beat.ask.answer, run, here),
-                beat.ask.why,
-            ]
+            answer = storytelling.sentence_of(beat.ask.answer, run, here)
+            texts += [beat.ask.ask, answer, beat.ask.why]
             assert beat.ask.ask.endswith("?") and beat.ask.why
-        assert texts[0] and bool(beat.do) == (beat.done is not None)
+        assert say and bool(beat.do) == (beat.done is not None)
         assert all(text == "" or text[-1] in ".?)”" for text in texts), texts
         assert not any(word in text.lower().split() for text in texts for word in ("nan", "inf"))
         assert max(map(len, texts)) <= 330, max(texts, key=len)
 
 
-def test_every_try_leads_to_a_setting_that_can_be(told):
-    experiment, _, _ = told
+def test_every_try_leads_to_a_setting_that_can_be(shipped):
+    experiment, _, _ = shipped
     presets = {preset.name: preset for preset in experiment.presets}
-    places = {drawing.place for drawing in experiment.drawings} - {STAGE} | {
-        "View",
-        "Numbers",
-        "Evidence",
-        "Why",
-    }
+    places = {drawing.place for drawing in experiment.drawings} - {STAGE}
+    places |= {"View", "Numbers", "Evidence", "Why"}
+    names = knobs_of(experiment.config)
     assert experiment.story.tries
-    for each in experiment.story.tries:
-        preset = presets[each.preset] if each.preset else experiment.presets[0]
-        config = {
-            name: value
-            for name, value in each.fields.items()
-            if name in knobs_of(experiment.config)
-        }
+    for link in experiment.story.tries:
+        preset = presets[link.preset] if link.preset else experiment.presets[0]
+        config = {name: value for name, value in link.fields.items() if name in names}
         replace(preset.config, **config)
         view = experiment.view(**preset.view)
-        replace(view, **{name: value for name, value in each.fields.items() if name not in config})
-        assert each.fields or each.preset or each.drawer or each.step is not None
-        assert not each.drawer or each.drawer in places
-        assert set(each.marks) <= {drawing.name for drawing in experiment.drawings}
+        replace(view, **{name: value for name, value in link.fields.items() if name not in names})
+        assert link.fields or link.preset or link.drawer or link.step is not None
+        assert not link.drawer or link.drawer in places
+        assert set(link.marks) <= {drawing.name for drawing in experiment.drawings}
         assert values(view) is not None
 
 
-def test_the_task_comes_in_two_sentences_with_an_example(told):
-    experiment, task = told[0], told[0].story.task
+def test_the_task_comes_in_two_sentences_with_an_example(shipped):
+    experiment, _, _ = shipped
+    task = experiment.story.task
     for preset in experiment.presets:
         say = storytelling.task_of(task, preset.config)
         assert say.count(". ") <= 1 and len(say) <= 260
@@ -126,19 +115,17 @@ def test_the_example_of_a_head_is_the_sequence_on_its_stage(K, prompt, answer):
     config = replace(experiment.presets[0].config, K=K)
     example = storytelling.example_of(experiment.story.task, config)
     assert ("".join(text for text, _ in example.pieces), example.answer) == (prompt, answer)
-    shown = on_stage(task_of(config), experiment.view()).characters
-    assert "".join(shown).startswith(prompt)
+    characters = on_stage(task_of(config), experiment.view()).characters
+    assert "".join(characters).startswith(prompt)
 
 
-@pytest.mark.parametrize(
-    "paper", [each.name for each in registry.papers().values() if each.name != "toy"]
-)
-def test_tours_pass_by_what_there_is(paper):
-    found = registry.papers()[paper]
-    assert set(found.tour) <= set(found.experiments) and found.highlights
-    for name, beat in found.highlights:
-        experiment = registry.experiment(f"{paper}.{name}")
-        assert beat in [each.name for each in experiment.story.beats]
+@pytest.mark.parametrize("name", [name for name in registry.papers() if name != "toy"])
+def test_tours_pass_by_what_there_is(name):
+    paper = registry.papers()[name]
+    assert set(paper.tour) <= set(paper.experiments) and paper.highlights
+    for experiment, beat_name in paper.highlights:
+        beats = registry.experiment(f"{name}.{experiment}").story.beats
+        assert beat_name in [beat.name for beat in beats]
 
 
 def test_a_tour_says_little_at_a_time():
@@ -146,12 +133,10 @@ def test_a_tour_says_little_at_a_time():
     for paper in registry.papers().values():
         former = ""
         for name, beat_name in paper.highlights:
-            experiment = registry.experiment(f"{paper.name}.{name}")
+            experiment, run, start = first_preset(f"{paper.name}.{name}")
             story = experiment.story
-            header = store.default().preset(f"{paper.name}.{name}", experiment.presets[0].name)
-            run = store.default().load(header)
             beat = next(beat for beat in story.beats if beat.name == beat_name)
-            view = storytelling.seen_at(beat, run, experiment.view(**experiment.presets[0].view))
+            view = storytelling.seen_at(beat, run, start)
             first = ""
             if name != former:
                 first = storytelling.brief_of(story, run.config)
@@ -189,10 +174,8 @@ def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
 )  # fmt: skip
 def test_where_something_first_holds_and_from_where_on(holds, at, on):
     steps = [0, 10, 20, 40]
-    assert (
-        storytelling.first_at(steps, holds) == at
-        and storytelling.first_from(np.array(steps), np.array(holds)) == on
-    )
+    assert storytelling.first_at(steps, holds) == at
+    assert storytelling.first_from(np.array(steps), np.array(holds)) == on
 
 
 def test_a_word_that_names_no_step_is_refused():
@@ -200,25 +183,26 @@ def test_a_word_that_names_no_step_is_refused():
         storytelling.step_of(Beat("x", "It is.", "end"), _run([1.0]))
 
 
-class Asked:
+class WatchedView:
     """A view that notes which of its fields are read."""
 
     def __init__(self, view):
-        self.view, self.fields = view, set()
+        self.view = view
+        self.fields = set()
 
     def __getattr__(self, name):
         self.fields.add(name)
         return getattr(self.view, name)
 
 
-def test_what_a_visitor_is_to_do_is_not_done_yet_and_put_back_afterwards(told):
-    experiment, _, view = told
+def test_what_a_visitor_is_to_do_is_not_done_yet_and_put_back_afterwards(shipped):
+    experiment, _, view = shipped
     put_back = {field for beat in experiment.story.beats for field in beat.view}
     for beat in experiment.story.beats:
         if beat.done is not None:
-            asked = Asked(replace(view, **beat.view))
-            assert not beat.done(asked), beat.name
-            assert asked.fields <= put_back, beat.name
+            watched = WatchedView(replace(view, **beat.view))
+            assert not beat.done(watched), beat.name
+            assert watched.fields <= put_back, beat.name
 
 
 def test_a_beat_whose_rule_finds_nothing_is_left_out():
@@ -231,12 +215,14 @@ def test_a_beat_whose_rule_finds_nothing_is_left_out():
 
 
 def test_a_rule_looks_at_a_run_once_and_holds_no_run():
-    asked, run, other = [], _run([1.0]), _run([1.0])
-    beat = Beat(
-        "x", "It is.", lambda run: asked.append(id(run))
-    )  # it finds nothing, which is found once, too
-    assert [storytelling.step_of(beat, each) for each in (run, run, other, other)] == [None] * 4
-    assert asked == [id(run), id(other)]
+    calls = []
+    run = _run([1.0])
+    other = _run([1.0])
+    # it finds nothing, which is found once, too
+    beat = Beat("x", "It is.", lambda run: calls.append(id(run)))
+    steps = [storytelling.step_of(beat, r) for r in (run, run, other, other)]
+    assert steps == [None] * 4
+    assert calls == [id(run), id(other)]
     gone = weakref.ref(other)
     del other
     gc.collect()

@@ -53,42 +53,34 @@ OUTSIDE = ("..", "../x", "../../x", "/etc", "a/b", "a/../../x", "", ".", "a\0b",
 def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
     monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
-    with house(tmp_path, monkeypatch) as made:
-        yield made
+    with house(tmp_path, monkeypatch) as own_store:
+        yield own_store
 
 
 def test_the_server_answers_this_machine_alone():
     with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
         options = tomllib.load(file)
     server = options["server"]
-    assert server["address"] == "localhost" and set(server["allowedHosts"]) == {
-        "localhost",
-        "127.0.0.1",
-        "::1",
-    }
-    assert (
-        not {"enableCORS", "enableXsrfProtection", "enableStaticServing", "corsAllowedOrigins"}
-        & server.keys()
-    )
-    assert (
-        options["browser"]["gatherUsageStats"] is False
-        and options["client"]["showErrorDetails"] == "none"
-    )
+    assert server["address"] == "localhost"
+    assert set(server["allowedHosts"]) == {"localhost", "127.0.0.1", "::1"}
+    for name in ("enableCORS", "enableXsrfProtection", "enableStaticServing", "corsAllowedOrigins"):
+        assert name not in server
+    assert options["browser"]["gatherUsageStats"] is False
+    assert options["client"]["showErrorDetails"] == "none"
 
 
 def calls(path) -> list[tuple[str, str]]:
     """What the file calls: ("", name) or (object, method)."""
-    found = []
+    names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
-            called = node.func
-            if isinstance(called, ast.Name):
-                found.append(("", called.id))
-            elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
-                found.append((called.value.id, called.attr))
-            assert not any(word.arg == "shell" for word in node.keywords), path
-            assert not any(word.arg == "allow_pickle" for word in node.keywords), path
-    return found
+            function = node.func
+            if isinstance(function, ast.Name):
+                names.append(("", function.id))
+            elif isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+                names.append((function.value.id, function.attr))
+            assert not {"shell", "allow_pickle"} & {word.arg for word in node.keywords}, path
+    return names
 
 
 def test_no_text_is_run_and_no_object_is_read():
@@ -129,37 +121,39 @@ def use_everything() -> None:
     measurements.collect(here)
     for header in here.headers():
         here.load(header)
-    for known in queue.states():
-        queue.partial_curves(known.key)
-    for each in documents.all_documents():
+    for job in queue.states():
+        queue.partial_curves(job.key)
+    for document in documents.all_documents():
         with suppress(BadSetting):
-            registry.document_kinds()[each.of].load(each.digest)
+            registry.document_kinds()[document.of].load(document.digest)
     with suppress(OSError):
         worker.work(once=True, slots=1)
-    for known in queue.states():
+    for job in queue.states():
         with suppress(OSError):  # through a link nothing is cancelled
-            queue.cancel(known.key)
+            queue.cancel(job.key)
+
+
+def run_and_queue() -> str:
+    """A run that has been trained, a text and a job that waits: its key."""
+    config = registry.experiment(TOY).config
+    queue.submit(Request(TOY, config(steps=20)), visitor="a")
+    worker.work(once=True, slots=1)
+    documents.keep("text", count("abcd"), "a")
+    key = queue.submit(Request(TOY, config(steps=40)), visitor="a")
+    queue.watch(key, "page")
+    return key
 
 
 def fill(runs) -> str:
     """A cache with a file of every kind; the key of a job that waits with all that a training
     leaves."""
-    config = registry.experiment(TOY).config
-    queue.submit(Request(TOY, config(steps=20)), visitor="a")
-    worker.work(once=True, slots=1)
-    runs.ship(TOY, config(steps=30), {"x": np.zeros(2)}, {"seconds": 1.0})
-    documents.keep("text", count("abcd"), "a")
-    key = queue.submit(Request(TOY, config(steps=40)), visitor="a")
-    queue.watch(key, "page")
+    key = run_and_queue()
+    runs.ship(TOY, registry.experiment(TOY).config(steps=30), {"x": np.zeros(2)}, {"seconds": 1.0})
     whole = next((runs.local / "runs").glob("*.safetensors"))
-    for name in (
-        "checkpoint.safetensors",
-        "live.safetensors",
-        "phases/a.safetensors",
-        "ends/a.safetensors",
-    ):
-        (Job(key).folder / name).parent.mkdir(exist_ok=True)
-        shutil.copy(whole, Job(key).folder / name)
+    for name in ("checkpoint", "live", "phases/a", "ends/a"):
+        file = Job(key).folder / f"{name}.safetensors"
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(whole, file)
     return key
 
 
@@ -169,12 +163,8 @@ def test_a_pickle_in_the_place_of_any_file_is_never_loaded(runs, tmp_path):
     with pytest.raises(FileNotFoundError):  # it would explode
         pickle.loads(pickle.dumps(Bomb(tmp_path / "none" / "x")))
     fill(runs)
-    files = [
-        path
-        for folder in (runs.local, runs.shipped)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    ]
+    paths = [*sorted(runs.local.rglob("*")), *sorted(runs.shipped.rglob("*"))]
+    files = [path for path in paths if path.is_file()]
     assert len(files) >= 10 and {path.suffix for path in files} >= {".json", ".safetensors", ".db"}
     for path in files:
         before = path.read_bytes() if path.exists() else b""
@@ -186,17 +176,11 @@ def test_a_pickle_in_the_place_of_any_file_is_never_loaded(runs, tmp_path):
         runs.close()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(before)
+    code = b"import os; os.mkdir('exploded')"
+    folders = (runs.local, runs.local / "runs", runs.local / "jobs")
     for name in ("sitecustomize.py", "torch.py", "x.pkl", "x.pt", "conftest.py", "__init__.py"):
-        for folder in (
-            runs.local,
-            runs.local / "runs",
-            runs.local / "jobs",
-            runs.shipped,
-            runs.shipped / "toy",
-        ):
-            (folder / name).write_bytes(
-                payload if name.endswith(("pkl", "pt")) else b"import os; os.mkdir('exploded')"
-            )
+        for folder in (*folders, runs.shipped, runs.shipped / "toy"):
+            (folder / name).write_bytes(payload if name.endswith(("pkl", "pt")) else code)
     use_everything()
     assert not marker.exists()
 
@@ -225,8 +209,12 @@ def test_a_link_out_of_the_cache_is_neither_written_through_nor_deleted_behind(r
 
 @pytest.mark.parametrize("name", OUTSIDE, ids=lambda name: repr(name)[:12])
 def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
+    def outside():
+        paths = sorted(tmp_path.rglob("*"))
+        return [path for path in paths if runs.local not in (path, *path.parents)]
+
     (tmp_path / "x").mkdir()
-    before = sorted(tmp_path.rglob("*"))
+    before = outside()
     uses = (
         queue.state,
         queue.cancel,
@@ -245,36 +233,29 @@ def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
             if knob.kind == "document" and name:
                 with pytest.raises(BadSetting, match="must be a digest"):
                     knob.check(field, name)
-    kept = [path for path in tmp_path.rglob("*") if runs.local not in (path, *path.parents)]
-    assert sorted(kept) == [path for path in before if runs.local not in (path, *path.parents)]
+    assert outside() == before
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_all_that_is_written_is_for_its_owner_alone(runs, umask):
     before = os.umask(umask)
     try:
-        fill_by_use(runs)
-        seen = [runs.local, *runs.local.rglob("*")]
-        assert len(seen) > 15 and database.path() in seen
-        for path in seen:
+        fill_by_use()
+        paths = [runs.local, *runs.local.rglob("*")]
+        assert len(paths) > 15 and database.path() in paths
+        for path in paths:
             assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
     finally:
         os.umask(before)
 
 
-def fill_by_use(runs) -> str:
+def fill_by_use() -> None:
     """As `fill`, by what the project does alone; a job that has been cancelled as it ran."""
-    config = registry.experiment(TOY).config
-    queue.submit(Request(TOY, config(steps=20)), visitor="a")
-    worker.work(once=True, slots=1)
-    documents.keep("text", count("abcd"), "a")
-    key = queue.submit(Request(TOY, config(steps=40)), visitor="a")
-    queue.watch(key, "page")
+    key = run_and_queue()
     shared = SharedTrainings(Job(key), Job(key).request())
     shared.begin("a")
     shared.save_checkpoint("a", {"x": np.zeros(1)})
     table.write_cancel(key, "cancelled")
-    return key
 
 
 def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
@@ -291,30 +272,21 @@ def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
 def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
     """Titles, messages and machines with markup, in files that are whole otherwise."""
     config = registry.experiment("gdssm.corrections").config
-    says = {
-        "message": EVIL,
-        "device": EVIL,
-        "date": EVIL,
-        "presets": [EVIL],
-        "seconds": 1.0,
-        "metrics": [],
-    }
-    runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, says)
+    info = dict.fromkeys(("message", "device", "date"), EVIL)
+    info |= {"presets": [EVIL], "seconds": 1.0, "metrics": []}
+    runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, info)
     key = queue.submit(Request("gdssm.corrections", config(seed=8)))
     Job(key).write_state(status="failed", message=EVIL, phase=EVIL)
     change("UPDATE jobs SET visitor = ?", EVIL)
-    for page, link in (
-        ("runs", ""),
-        ("gdssm", "experiment=corrections&seed=8&at_once=false"),
-        ("claims", ""),
-    ):
+    corrections = "experiment=corrections&seed=8&at_once=false"
+    for page, link in (("runs", ""), ("gdssm", corrections), ("claims", "")):
         app = open_page(page, link)
         assert not app.exception
         for kind in ("markdown", "caption", "warning", "error", "info"):
-            for each in app.get(kind):
-                assert "onerror" not in each.value or is_ours(each.value), (page, each.value)
-        for each in app.get("html"):
-            assert "<img src=x" not in each.proto.body
+            for text in app.get(kind):
+                assert "onerror" not in text.value or is_ours(text.value), (page, text.value)
+        for html in app.get("html"):
+            assert "<img src=x" not in html.proto.body
     assert "onerror" in " ".join(open_page("runs", "").dataframe[0].value["Device"])
 
 

@@ -7,15 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from house import EXTRA, ROOT
 
-ROOT = Path(__file__).parents[1]
 APP = [
     ROOT / "app.py",
     *sorted((ROOT / "pages").rglob("*.py")),
     *sorted((ROOT / "icl_core").rglob("*.py")),
 ]
 PAPERS = ROOT / "icl_core" / "papers"
-EXTRA = ROOT / "tests" / "papers_extra"
 SHARED = "shared"
 EXPERIMENTS = sorted(
     folder
@@ -36,18 +35,15 @@ MODULES = {module(path): path for path in APP}
 def imports(path: Path, late: bool = True) -> set[str]:
     """The project's modules that a file imports; without those inside functions if not `late`."""
     tree = ast.parse(path.read_text())
-    nodes = (
-        ast.walk(tree) if late else [node for top in tree.body for node in _outside_functions(top)]
-    )
-    found: set[str] = set()
-    for node in nodes:
+    names: set[str] = set()
+    for node in ast.walk(tree) if late else _outside_functions(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            full = [f"{node.module}.{alias.name}" for alias in node.names]
             # a module of a package is imported, or what stands in the package's own file
-            found |= {name if name in MODULES else node.module for name in named}
-    return {name for name in found if name in MODULES} - {module(path)}
+            names |= {name if name in MODULES else node.module for name in full}
+    return (names & MODULES.keys()) - {module(path)}
 
 
 def _outside_functions(node: ast.AST) -> list[ast.AST]:
@@ -67,9 +63,12 @@ def functions() -> list[int]:
     ]
 
 
-@pytest.mark.parametrize(
+every_experiment = pytest.mark.parametrize(
     "folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}"
 )
+
+
+@every_experiment
 def test_every_experiment_has_the_same_files(folder: Path):
     names = {
         path.stem
@@ -80,17 +79,11 @@ def test_every_experiment_has_the_same_files(folder: Path):
     assert names & {"train", "run"}
 
 
-@pytest.mark.parametrize(
-    "folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}"
-)
+@every_experiment
 def test_no_experiment_imports_another(folder: Path):
-    others = [module(other / "__init__.py") for other in EXPERIMENTS if other != folder]
+    others = tuple(f"{module(other)}." for other in EXPERIMENTS if other != folder)
     for path in folder.rglob("*.py"):
-        assert not [
-            name
-            for name in imports(path)
-            if name.startswith(tuple(f"{o}." for o in others)) or name in others
-        ]
+        assert not [name for name in imports(path) if f"{name}.".startswith(others)]
 
 
 @pytest.mark.parametrize(
@@ -99,11 +92,8 @@ def test_no_experiment_imports_another(folder: Path):
 def test_what_is_shared_imports_no_experiment(folder: Path):
     paper = module(folder.parent / "__init__.py")
     for path in folder.rglob("*.py"):
-        assert not [
-            name
-            for name in imports(path)
-            if name.startswith(f"{paper}.") and SHARED not in name.split(".")
-        ]
+        own = [name for name in imports(path) if name.startswith(f"{paper}.")]
+        assert all(SHARED in name.split(".") for name in own), own
 
 
 def test_no_import_runs_in_a_circle():
@@ -141,9 +131,8 @@ def test_no_arrow_points_upwards():
     assert {name.split(".")[1] for name, _ in inside} == height.keys()
     for name, path in inside:
         for other in imports(path):
-            if (
-                other.startswith("icl_core.") and other != "icl_core.papers"
-            ):  # the registry looks into that folder
+            # the registry looks into the folder icl_core.papers
+            if other.startswith("icl_core.") and other != "icl_core.papers":
                 assert height[other.split(".")[1]] <= height[name.split(".")[1]], (
                     f"{name} imports {other}"
                 )
@@ -167,17 +156,12 @@ DRAWS = {
 
 def test_nothing_is_drawn_without_a_generator():
     """Else a test would see other numbers in another order of the tests."""
-    for path in [
-        *APP,
-        *(path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts),
-    ]:
-        calls = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
-        ]
-        for call in calls:
-            if ast.unparse(call.func) in DRAWS:
-                given = {each.arg for each in call.keywords}  # None: among others
-                assert given & {"generator", None}, f"{path}:{call.lineno}"
+    tests = [path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts]
+    for path in (*APP, *tests):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in DRAWS:
+                names = {keyword.arg for keyword in node.keywords}  # None: among others
+                assert names & {"generator", None}, f"{path}:{node.lineno}"
 
 
 def test_nothing_is_long():

@@ -43,12 +43,24 @@ def never() -> bool:
     return False
 
 
-def own(job) -> JobProgress:
-    return JobProgress(job, identity_of(job.request()), 1, never, lambda: True)
+@pytest.fixture
+def clock(monkeypatch):
+    """What the clock says, alone in a list: for a test to move on."""
+    clock = [job_progress.time.monotonic()]
+    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
+    return clock
+
+
+def shared(job) -> SharedTrainings:
+    return SharedTrainings(job, identity_of(job.request()))
+
+
+def own(job, stopped=never) -> JobProgress:
+    return JobProgress(job, identity_of(job.request()), 1, stopped, lambda: True)
 
 
 def helper(job, stopped=never, wanted=never) -> HelperProgress:
-    return HelperProgress(job, SharedTrainings(job, identity_of(job.request())), stopped, wanted)
+    return HelperProgress(job, shared(job), stopped, wanted)
 
 
 def plan(
@@ -57,8 +69,8 @@ def plan(
     """Three trainings and one that needs two of them; `log` notes who did which, `hold` what each
     waits for."""
 
-    def train(name, *handed):
-        *given, resumed, report = handed
+    def train(name, *arguments):
+        *earlier, resumed, report = arguments
         if name in (hold or {}):
             assert hold[name].wait(20)
         log.append((who, name))
@@ -66,30 +78,34 @@ def plan(
         for step in range(start, 4):
             report(State(step=step), lambda step=step: {"step": np.array([step])})
         report(State(step=4), dict)
-        total = sum(float(each["final/w"][0]) for each in given)
+        total = sum(float(training["final/w"][0]) for training in earlier)
         return {"final/w": np.array([total or ord(name[0])], float), "start": np.array([start])}
 
-    def phase(name, *given):
-        return Phase(name, 4, lambda *handed: train(name, *handed), given=given)
+    def phase(name, *earlier):
+        return Phase(name, 4, lambda *arguments: train(name, *arguments), given=earlier)
 
     return [phase("a"), phase("b"), phase("c"), phase("a and c", "a", "c")]
 
 
-def made(found: phases.Made) -> dict[str, float]:
-    return {name: float(each["final/w"][0]) for name, each in found.items()}
+def weights(trainings: phases.Made) -> dict[str, float]:
+    return {name: float(tensors["final/w"][0]) for name, tensors in trainings.items()}
+
+
+def run(log, who: str, progress, hold=None) -> phases.Made:
+    return phases.run(plan(log, who, hold), progress, lambda trainings: {})
 
 
 def alone() -> dict[str, float]:
-    return made(phases.run(plan([], "alone"), Recorder(), lambda made: {}))
+    return weights(run([], "alone", Recorder()))
 
 
 def test_two_workers_do_every_training_once_and_the_run_is_the_same(job):
     log: list[tuple[str, str]] = []
-    go = {name: threading.Event() for name in NAMES}
-    found: phases.Made = {}
+    go = threading.Event()
+    trainings: phases.Made = {}
 
     def first():
-        found.update(phases.run(plan(log, "own", {"a": go["a"]}), own(job), lambda made: {}))
+        trainings.update(run(log, "own", own(job), {"a": go}))
 
     thread = threading.Thread(target=first)
     thread.start()
@@ -98,38 +114,33 @@ def test_two_workers_do_every_training_once_and_the_run_is_the_same(job):
         "the run has its first training in hand",
     )
     with pytest.raises(NothingLeft):  # "a" is in hand, and without it the last one cannot begin
-        phases.run(plan(log, "helper"), helper(job), lambda made: {})
+        run(log, "helper", helper(job))
     assert log == [("helper", "b"), ("helper", "c")]
-    go["a"].set()
+    go.set()
     thread.join(20)
     assert log[2:] == [("own", "a"), ("own", "a and c")]
-    assert list(found) == list(NAMES) and made(found) == alone()
+    assert list(trainings) == list(NAMES) and weights(trainings) == alone()
 
 
 def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
     log: list[tuple[str, str]] = []
     stopping = iter([False, False, True])
     with pytest.raises(Stopped):
-        phases.run(
-            plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {}
-        )
+        run(log, "helper", helper(job, stopped=lambda: next(stopping, True)))
     SharedTrainings(job, {}).release()
-    found = phases.run(plan(log, "own"), own(job), lambda made: {})
+    trainings = run(log, "own", own(job))
     assert log[0] == ("helper", "a") and ("own", "a") in log
-    assert found["a"]["start"][0] > 0 and made(found) == alone()
+    assert trainings["a"]["start"][0] > 0 and weights(trainings) == alone()
 
 
 def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
-    one, other = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
+    one, other = (shared(job) for _ in range(2))
     assert one.begin("a") and not other.begin("a")
     one.write_step("a", 3)
     assert other.steps_elsewhere() == 3 and one.steps_elsewhere() == 0
     one.save_result("a", {"w": np.ones(2)}, 1.5)
-    assert (
-        not other.begin("a")
-        and other.load_result("a")["w"].tolist() == [1, 1]
-        and other.seconds == 1.5
-    )
+    assert not other.begin("a")
+    assert other.load_result("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
     other.load_result("a")
     assert other.seconds == 1.5 and other.steps_elsewhere() == 0  # counted once
     assert SharedTrainings(job, {**one.identity, "version": 99}).load_result("a") is None
@@ -138,7 +149,7 @@ def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
 @pytest.mark.parametrize("damage", [b"", b"no run", b'{"a":' * 1000])
 def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
     """Else all would wait for ever for what nobody makes."""
-    here, there = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
+    here, there = (shared(job) for _ in range(2))
     assert here.begin("a")
     here.save_result("a", {"w": np.ones(1)}, 0.0)
     assert there.load_result("a") and not there.begin("a")
@@ -151,7 +162,7 @@ def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
 def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
     log: list[tuple[str, str]] = []
     with pytest.raises(NothingLeft):
-        phases.run(plan(log, "helper"), helper(job, wanted=lambda: True), lambda made: {})
+        run(log, "helper", helper(job, wanted=lambda: True))
     assert log == []
 
 
@@ -184,15 +195,15 @@ def test_a_helper_writes_nothing_for_a_job_that_is_forgotten(job, what):
 def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(
     job, monkeypatch
 ):
-    asked = []
+    calls = []
     monkeypatch.setattr(
-        worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1
+        worker, "assist", lambda job, stopped, wanted: calls.append((job.key, wanted())) or 1
     )
     with hold_lock(job.folder / "lock"):
         job.write_state(status="running", spare=2)
-        assert worker._assist_one(never) and asked == [(job.key, False)]
+        assert worker._assist_one(never) and calls == [(job.key, False)]
         queue.submit(Request(TOY, registry.experiment(TOY).config(steps=30)))
-        assert worker._assist_one(never) and asked[1] == (job.key, True)
+        assert worker._assist_one(never) and calls[1] == (job.key, True)
         job.write_state(status="running", spare=0)
         assert not worker._assist_one(never)
 
@@ -206,92 +217,86 @@ def test_a_helped_run_is_kept_as_any_other(job):
 
 def test_what_is_shown_is_in_the_order_of_the_plan(job):
     """A run that has lost its worker, of which a helper has the first training in hand."""
-    seen: list[list[str]] = []
-    other = SharedTrainings(job, identity_of(job.request()))
+    orders: list[list[str]] = []
+    other = shared(job)
     assert other.begin("a")
-    own_progress, steps = own(job), plan([], "own")
+    progress = own(job)
+    steps = plan([], "own")
     for live in (True, False):
         if not live:
             other.save_result("a", {"final/w": np.ones(1)}, 0.0)
-        taken = own_progress.take([phase.name for phase in steps[:3]])
-        assert taken.name == ("b" if live else "a")
-    made = {"b": {"final/w": np.ones(1)}}
+        training = progress.take([phase.name for phase in steps[:3]])
+        assert training.name == ("b" if live else "a")
+    trainings = {"b": {"final/w": np.ones(1)}}
 
     def show(results):
-        seen.append(list(results))
+        orders.append(list(results))
         return {}
 
     reports = phases._Reports(
-        steps, [steps[2]], {}, Showing(seen), made, show, "", phases.no_preview
+        steps, [steps[2]], {}, Showing(), trainings, show, "", phases.no_preview
     )
     reports.report(steps[2], State(step=1, curve={"step": [0]}), dict)
-    made["a"] = {"final/w": np.ones(1)}
+    trainings["a"] = {"final/w": np.ones(1)}
     reports.report(steps[2], State(step=2, curve={"step": [0]}), dict)
-    assert seen == [["a", "b", "c"]]  # nothing of "b" before "a"
+    assert orders == [["a", "b", "c"]]  # nothing of "b" before "a"
 
 
 class Showing(Recorder):
     """Shows at every report."""
 
-    def __init__(self, seen):
-        super().__init__()
-
     def report(self, done, total, loss, live, state, preview=dict):
         live()
 
 
-def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
+def test_the_time_left_is_by_the_steps_that_are_made_here(job, clock):
     """Not by those that a shorter run had made before."""
-    made, clock = own(job), [made_at := job_progress.time.monotonic()]
-    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
-    made.enter("", 0, 50_000)
-    made.report(25_000, 50_000, 1.0, dict, dict)
-    clock[0] = made_at + 10.0
-    made.report(26_000, 50_000, 1.0, dict, dict)
-    told = job.state()
-    assert (
-        told["step"] == 26_000 and 200 < told["seconds_left"] < 300
-    )  # a thousand steps in ten seconds
+    progress = own(job)
+    progress.enter("", 0, 50_000)
+    progress.report(25_000, 50_000, 1.0, dict, dict)
+    clock[0] += 10.0
+    progress.report(26_000, 50_000, 1.0, dict, dict)
+    state = job.state()  # after a thousand steps in ten seconds
+    assert state["step"] == 26_000 and 200 < state["seconds_left"] < 300
 
 
 def test_a_result_of_an_earlier_form_counts_as_none(job):
     """Its tensors had their bare names, and it ended in `.safetensors` alone."""
-    shared = SharedTrainings(job, identity_of(job.request()))
-    assert shared.begin("a")
-    shared.save_result("a", {"phase/a/x": np.ones(1)}, 1.0)
+    other = shared(job)
+    assert other.begin("a")
+    other.save_result("a", {"phase/a/x": np.ones(1)}, 1.0)
     (path,) = job.phases.glob("*.made.safetensors")
     path.rename(path.with_name(path.name.replace(".made", "")))
-    shared.release()
+    other.release()
     assert own(job).take(["a"]).made is None
 
 
-def test_the_time_left_is_by_the_last_five_seconds(job, monkeypatch):
+def test_the_time_left_is_by_the_last_five_seconds(job, clock, monkeypatch):
     """By the clock and, as far as the processor was free, by the seconds of computing."""
-    clock = [job_progress.time.monotonic()]
     computed = [0.0]
-    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(device, "clock", lambda: computed[0])
-    made = own(job)
-    made.enter("walking", 0, 1000)
-    start = clock[0]
+    progress = own(job)
+    progress.enter("walking", 0, 1000)
     # ten steps a second for ten seconds, then one a second, of which the processor has half
     for second in range(1, 11):
-        clock[0], computed[0] = start + second, float(second)
-        made.report(10 * second, 1000, 1.0, dict, dict)
-        made.write_state()
+        clock[0] += 1
+        computed[0] += 1
+        progress.report(10 * second, 1000, 1.0, dict, dict)
+        progress.write_state()
     assert job.state()["seconds_left"] == pytest.approx(90)
     assert job.state()["least_seconds_left"] == pytest.approx(90)
     for second in range(1, 11):
-        clock[0], computed[0] = start + 10 + second, 10 + second / 2
-        made.report(100 + second, 1000, 1.0, dict, dict)
-        made.write_state()
+        clock[0] += 1
+        computed[0] += 0.5
+        progress.report(100 + second, 1000, 1.0, dict, dict)
+        progress.write_state()
     assert job.state()["seconds_left"] == pytest.approx(890)
     assert job.state()["least_seconds_left"] == pytest.approx(445)
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
-    SharedTrainings(job, identity_of(job.request())).write_step("a", 4)  # by a helper
-    first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
+    shared(job).write_step("a", 4)  # by a helper
+    first = own(job, lambda: True)
     with pytest.raises(Stopped):
         first.report(6, 16, 1.0, dict, lambda: {"phase/a/x": np.ones(1), "now/b/step": np.ones(1)})
     again = own(job)
@@ -300,42 +305,35 @@ def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
 
 
 def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
-    first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
-    with pytest.raises(Stopped):
-        first.report(
-            150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)}
-        )  # a hundred of a, fifty of c
-    helper = SharedTrainings(job, identity_of(job.request()))
-    assert helper.begin("b")
-    helper.write_step("b", 100)
-    helper.save_result("b", {"x": np.ones(1)}, 1.0)
+    first = own(job, lambda: True)
+    with pytest.raises(Stopped):  # a hundred of a, fifty of c
+        first.report(150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)})
+    other = shared(job)
+    assert other.begin("b")
+    other.write_step("b", 100)
+    other.save_result("b", {"x": np.ones(1)}, 1.0)
     again = own(job)
     assert again.take(["b"]).made is not None
     again.enter("c", 200, 100)
     again.report(250, 500, 1.0, dict, dict)
     again.write_state()
-    assert (
-        job.state()["step"] == 250 and job.state()["seconds_left"] is None
-    )  # nothing has been made here yet
+    # nothing has been made here yet
+    assert job.state()["step"] == 250 and job.state()["seconds_left"] is None
     again.report(260, 500, 1.0, dict, dict)
     again.write_state()
     assert job.state()["seconds_left"] is not None
 
 
-def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
-    SharedTrainings(job, identity_of(job.request())).write_step(
-        "b", 100
-    )  # of which its checkpoint holds 80
-    made, clock = own(job), [job_progress.time.monotonic()]
-    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
-    made.enter("a", 0, 400)
-    made.report(1, 800, 1.0, dict, dict)
-    clock[0] = made._start + 39.9
-    made.report(400, 800, 1.0, dict, dict)
-    assert made.take(["b"]).name == "b"
-    made.enter("b", 400, 400)
-    made.report(481, 800, 1.0, dict, dict)
-    made.write_state()
-    assert job.state()["step"] == 481 and job.state()["seconds_left"] == pytest.approx(
-        39.9 * 319 / 399
-    )
+def test_what_a_helper_had_begun_does_not_change_the_pace(job, clock):
+    shared(job).write_step("b", 100)  # of which its checkpoint holds 80
+    progress = own(job)
+    progress.enter("a", 0, 400)
+    progress.report(1, 800, 1.0, dict, dict)
+    clock[0] += 39.9
+    progress.report(400, 800, 1.0, dict, dict)
+    assert progress.take(["b"]).name == "b"
+    progress.enter("b", 400, 400)
+    progress.report(481, 800, 1.0, dict, dict)
+    progress.write_state()
+    assert job.state()["step"] == 481
+    assert job.state()["seconds_left"] == pytest.approx(39.9 * 319 / 399)

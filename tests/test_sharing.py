@@ -40,18 +40,16 @@ go.Figure.show = lambda figure: print("z", float(figure.data[0].z[1][0]))
 def query(monkeypatch):
     """The address, and no page."""
     query: dict[str, str] = {}
-    url = f"{SERVER}/birth"
-    fake = SimpleNamespace(
-        query_params=query, session_state={}, context=SimpleNamespace(url=url), caption=print
-    )
+    context = SimpleNamespace(url=f"{SERVER}/birth")
+    fake = SimpleNamespace(query_params=query, session_state={}, context=context, caption=print)
     for module in (address, lesson_rules, pending_address, sharing):
         monkeypatch.setattr(module, "st", fake)
     return query
 
 
-def read(query: dict[str, str], paper: str, asked: dict[str, str]) -> address.Setting:
+def read(query: dict[str, str], paper: str, fields: dict[str, str]) -> address.Setting:
     query.clear()
-    query.update(asked)
+    query.update(fields)
     return address.read(registry.papers()[paper])
 
 
@@ -62,14 +60,14 @@ def test_a_short_link_shows_the_same_and_holds_no_more_than_what_differs(paper, 
             plain = {"experiment": name, "preset": preset.name}
             for changed in ({}, dict(parse_qsl(MANY[paper]))):
                 setting = read(query, paper, plain | changed)
-                known = {**knobs.values(setting.config), **knobs.values(setting.view)}
+                expected = {**knobs.values(setting.config), **knobs.values(setting.view)}
                 link = sharing._link(sharing.differing_fields(setting))
                 assert len(link) <= LONGEST, link
-                asked = dict(parse_qsl(link.partition("?")[2]))
-                assert not {"version", "at_once"} & asked.keys() and (changed or len(asked) <= 2)
-                again = read(query, paper, asked)
+                fields = dict(parse_qsl(link.partition("?")[2]))
+                assert not {"version", "at_once"} & fields.keys() and (changed or len(fields) <= 2)
+                again = read(query, paper, fields)
                 assert (again.id, again.preset) == (setting.id, setting.preset)
-                assert {**knobs.values(again.config), **knobs.values(again.view)} == known
+                assert {**knobs.values(again.config), **knobs.values(again.view)} == expected
 
 
 def test_the_first_preset_needs_no_fields_and_a_link_stays_readable(query):
@@ -95,12 +93,13 @@ def test_the_first_preset_needs_no_fields_and_a_link_stays_readable(query):
 )
 def test_a_code_is_drawn_where_others_can_open_the_link(url, is_open, query, monkeypatch):
     assert visitors.is_open_to_others(url) is is_open
-    drawn, said = [], []
-    monkeypatch.setattr(sharing, "_LINK", lambda key, data: drawn.append(data))
-    monkeypatch.setattr(sharing.st, "caption", said.append)
+    links = []
+    captions = []
+    monkeypatch.setattr(sharing, "_LINK", lambda key, data: links.append(data))
+    monkeypatch.setattr(sharing.st, "caption", captions.append)
     sharing.st.context.url = url
     sharing.share_link(read(query, "birth", {}))
-    assert bool(drawn[0]["code"]) is is_open and bool(said) is not is_open
+    assert bool(links[0]["code"]) is is_open and bool(captions) is not is_open
 
 
 def test_a_code_has_its_margin_and_is_black_on_white_in_any_theme():
@@ -141,32 +140,31 @@ def test_the_python_of_export_prints_the_pages_numbers_in_an_empty_folder(query,
     index = sum(step <= 31 for step in run.snapshot_steps) - 1
     view = setting.experiment.view(snapshot=index, measure="new")
     assert setting.experiment.headline(run, view) in printed
-    measured = measurements.of_run(header)
-    assert len(measured) > 3
-    for finding in measured:
+    findings = measurements.of_run(header)
+    assert len(findings) > 3
+    for finding in findings:
         line = next(text for text in printed.splitlines() if finding.metric.claim.label in text)
         assert line.endswith(finding.verdict) and f"{finding.metric.value:.6g}" in line
-    drawn = setting.experiment.drawings[0].draw(run, view).figure
+    figure = setting.experiment.drawings[0].draw(run, view).figure
     z = next(float(line[2:]) for line in printed.splitlines() if line.startswith("z "))
     # another process may round the last digit otherwise
-    assert drawn is not None and z == pytest.approx(drawn.data[0]["z"][1, 0], rel=1e-6)
+    assert figure is not None and z == pytest.approx(figure.data[0]["z"][1, 0], rel=1e-6)
     # without the project: -I leaves out PYTHONPATH
     plain = stranger(sharing.plain_snippet("run.safetensors"), "-I")
-    for finding in measured:
+    for finding in findings:
         assert str((finding.metric.claim.id, finding.metric.value, finding.verdict)) in plain
 
 
 def test_a_file_that_is_no_run_or_has_changed_is_refused(tmp_path):
-    header = store.default().preset(
-        "gdssm.layer", registry.experiment("gdssm.layer").presets[0].name
-    )
+    preset = registry.experiment("gdssm.layer").presets[0]
+    header = store.default().preset("gdssm.layer", preset.name)
     assert header is not None
     content = store.default().content(header)
     path = tmp_path / "run.safetensors"
     path.write_bytes(content)
-    opened = open_run(path)
-    assert opened.header.digest == header.digest and "gdssm.layer" in opened.report()
-    assert opened.view(step=-1).snapshot == 0 and opened.panel("state").figure is not None
+    run_file = open_run(path)
+    assert run_file.header.digest == header.digest and "gdssm.layer" in run_file.report()
+    assert run_file.view(step=-1).snapshot == 0 and run_file.panel("state").figure is not None
     for bad in (b"", b"\x00" * 64, content[:-1], content[:-1] + bytes([content[-1] ^ 1])):
         path.write_bytes(bad)
         with pytest.raises(Damaged):

@@ -13,58 +13,51 @@ from pages.ui.stage import drawers, panels
 ONLY_THERE = {"authors": {"norm", "width", "bias", "heads", "layers"}, "plain": {"parameters"}}
 
 
-def shown(config, refused: str = "") -> set[str]:
-    """The fields of the comparison's sidebar."""
-    experiment = registry.experiment("gdssm.comparison")
-    chosen, view = knobs.values(config), experiment.view()
-    setting = address.Setting(
-        "gdssm.comparison",
-        "comparison",
-        experiment,
-        experiment.presets[0],
-        config,
-        chosen,
-        view,
-        (),
-        refused,
+def setting_of(id: str, preset, config, refused: str = "") -> address.Setting:
+    """The setting of an address, with the view that an experiment starts from."""
+    experiment = registry.experiment(id)
+    fields = knobs.values(config)
+    name = id.split(".")[1]
+    return address.Setting(
+        id, name, experiment, preset, config, fields, experiment.view(), (), refused
     )
-    return {
-        field for field in knobs.knobs_of(experiment.config) if sidebar.has_effect(setting, field)
-    }
+
+
+def sidebar_fields(config, refused: str = "") -> set[str]:
+    """The fields of the comparison's sidebar."""
+    preset = registry.experiment("gdssm.comparison").presets[0]
+    setting = setting_of("gdssm.comparison", preset, config, refused)
+    return {field for field in knobs.knobs_of(type(config)) if sidebar.has_effect(setting, field)}
 
 
 @pytest.mark.parametrize(("form", "other"), [("authors", "plain"), ("plain", "authors")])
 def test_a_knob_that_changes_nothing_is_not_asked_for(form, other):
     config = registry.experiment("gdssm.comparison").config(form=form)
     every = set(knobs.values(config))
-    assert shown(config) == every - ONLY_THERE[other]
+    assert sidebar_fields(config) == every - ONLY_THERE[other]
 
 
 def test_while_a_setting_is_refused_all_knobs_are_there_to_mend_it():
     config = registry.experiment("gdssm.comparison").config()
-    assert shown(config, "width must make at least 4 hidden numbers") == set(knobs.values(config))
+    refused = "width must make at least 4 hidden numbers"
+    assert sidebar_fields(config, refused) == set(knobs.values(config))
 
 
 @pytest.mark.parametrize(
-    ("preset", "prefix"), [("layer", "one_"), ("1-D", "scalar_"), ("two layers", "several_")]
+    ("name", "prefix"), [("layer", "one_"), ("1-D", "scalar_"), ("two layers", "several_")]
 )
-def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(preset, prefix):
-    experiment = registry.experiment("gdssm.layer")
-    found = next(each for each in experiment.presets if each.name == preset)
-    run, view = Run(found.config, {}), experiment.view()
-    setting = address.Setting(
-        "gdssm.layer", "layer", experiment, found, found.config, {}, view, (), ""
-    )
-    fields = drawers._fields(setting, run, "Graft")
+def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(name, prefix):
+    presets = registry.experiment("gdssm.layer").presets
+    preset = next(preset for preset in presets if preset.name == name)
+    setting = setting_of("gdssm.layer", preset, preset.config)
+    fields = drawers._fields(setting, Run(preset.config, {}), "Graft")
     assert fields and all(field.startswith(prefix) for field in fields)
 
 
 def test_a_text_stands_in_every_drawer_that_reads_it_and_another_field_in_one_place():
     experiment = registry.experiment("birth.induction")
     assert panels.drawers_of(experiment, "sequence") == {"Your own sequence", "The circuit"}
-    assert panels.drawers_of(experiment, "followed") == {"The circuit"} and panels.drawers_of(
-        experiment, "measure"
-    ) == {STAGE}
-    assert panels.drawers_of(registry.experiment("birth.constructed"), "cross_talk") == {
-        STAGE
-    }  # of two drawers
+    assert panels.drawers_of(experiment, "followed") == {"The circuit"}
+    assert panels.drawers_of(experiment, "measure") == {STAGE}
+    constructed = registry.experiment("birth.constructed")
+    assert panels.drawers_of(constructed, "cross_talk") == {STAGE}  # of two drawers

@@ -37,7 +37,7 @@ def test_numbers_on_bars_can_be_read(dark):
     figure = themed(bars([*map(str, kinds)], [1.0] * len(kinds), "y", kinds=kinds), dark)
     bar = figure.data[0]
     for behind, text in zip(bar["marker"]["color"], bar["textfont"]["color"], strict=True):
-        low, high = sorted(_luminance(each) for each in (behind, text))
+        low, high = sorted(map(_luminance, (behind, text)))
         assert (high + 0.05) / (low + 0.05) > 4.3, (behind, text)
 
 

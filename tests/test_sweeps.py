@@ -25,31 +25,27 @@ def runs(tmp_path, monkeypatch):
     """Runs of one's own, trained in this process, one at every look; `trained` counts them."""
 
     def train_one(count=None):
-        made.trained += worker.work(once=True, slots=1)
+        own_store.trained += worker.work(once=True, slots=1)
 
-    with house(tmp_path, monkeypatch) as made:
-        made.trained = 0
+    with house(tmp_path, monkeypatch) as own_store:
+        own_store.trained = 0
         monkeypatch.setattr(spawn, "ensure_workers", train_one)
         monkeypatch.setattr(terminal, "PAUSE", 0.0)
-        yield made
+        yield own_store
 
 
 def toy(*words, seeds=None, **fields):
-    return setting_grid.parse(
-        TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds
-    )
+    base = registry.experiment(TOY).config(**{"steps": 20, **fields})
+    return setting_grid.parse(TOY, words, base, seeds)
 
 
 def test_a_grid_has_every_combination_and_what_it_does_not_name_from_the_base():
-    found = toy("rate=0.5,0.1", "d=2,3,4", seeds=2)
-    assert [axis.values for axis in found.axes] == [(0.1, 0.5), (2, 3, 4)]
-    assert [dict(cell.at) for cell in found.cells] == [
-        {"rate": r, "d": d} for r in (0.1, 0.5) for d in (2, 3, 4)
-    ]
-    assert all((cell.config.steps, cell.config.seeds) == (20, 2) for cell in found.cells)
-    assert [dict(cell.at) for cell in toy(*found.text().split()).cells] == [
-        dict(cell.at) for cell in found.cells
-    ]
+    grid = toy("rate=0.5,0.1", "d=2,3,4", seeds=2)
+    assert [axis.values for axis in grid.axes] == [(0.1, 0.5), (2, 3, 4)]
+    points = [dict(cell.at) for cell in grid.cells]
+    assert points == [{"rate": rate, "d": d} for rate in (0.1, 0.5) for d in (2, 3, 4)]
+    assert all((cell.config.steps, cell.config.seeds) == (20, 2) for cell in grid.cells)
+    assert [dict(cell.at) for cell in toy(*grid.text().split()).cells] == points
 
 
 @pytest.mark.parametrize(
@@ -79,12 +75,10 @@ def test_a_grid_that_cannot_be_is_refused_with_a_sentence(words, message):
 
 
 def test_texts_cannot_be_swept_and_seeds_only_counted_where_there_are_some():
-    speed, corrections = (
-        registry.experiment(name) for name in ("memformers.speed", "gdssm.corrections")
-    )
-    with pytest.raises(
-        BadSetting, match="a swept knob must be a number, a choice, a switch, got rates, a text"
-    ):
+    speed = registry.experiment("memformers.speed")
+    corrections = registry.experiment("gdssm.corrections")
+    sentence = "a swept knob must be a number, a choice, a switch, got rates, a text"
+    with pytest.raises(BadSetting, match=sentence):
         setting_grid.parse("memformers.speed", ["rates=0.1,0.2"], speed.config())
     with pytest.raises(BadSetting, match="no seeds to count, got 3"):
         setting_grid.parse("gdssm.corrections", ["f=2,3"], corrections.config(), 3)
@@ -105,7 +99,7 @@ def typed(chance):
         for name in chance.choices(list(values), (5, 5, 5, 1, 1), k=2)
     ]
     return [
-        f"{name}={','.join(chance.choices(known, k=chance.randint(1, 2)))}" for name, known in words
+        f"{name}={','.join(chance.choices(texts, k=chance.randint(1, 2)))}" for name, texts in words
     ]
 
 
@@ -118,16 +112,13 @@ def test_every_grid_that_is_accepted_has_only_settings_that_can_be(number):
 
 def check_or_refuse(words):
     try:
-        found = toy(*words)
+        grid = toy(*words)
     except BadSetting as problem:
         assert str(problem)
         return False
-    assert (
-        len(found.cells)
-        == math.prod(len(axis.values) for axis in found.axes)
-        <= setting_grid.MOST_CELLS
-    )
-    for cell in found.cells:
+    cells = math.prod(len(axis.values) for axis in grid.axes)
+    assert len(grid.cells) == cells <= setting_grid.MOST_CELLS
+    for cell in grid.cells:
         for field, knob in knobs_of(type(cell.config)).items():
             knob.check(field, getattr(cell.config, field))
     return True
@@ -137,7 +128,7 @@ def test_what_an_experiment_refuses_is_a_failed_cell_and_not_the_end(runs):
     base = registry.experiment("birth.laboratory").config()
     sweep = Sweep(setting_grid.parse("birth.laboratory", ["d=64,128", "N=64,128"], base))
     look = sweep.look()
-    assert [each.status for each in look.outcomes] == [MISSING, FAILED, MISSING, MISSING]
+    assert [outcome.status for outcome in look.outcomes] == [MISSING, FAILED, MISSING, MISSING]
     assert "N must be at most d = 64" in look.outcomes[1].message
     assert sweep.cost()[0] == 3
 
@@ -146,14 +137,11 @@ def test_every_run_is_made_once_and_nothing_is_repeated(runs, capsys):
     assert main(["sweep", TOY, *OVER, "--json"]) == 1  # two diverge
     rows = json.loads(capsys.readouterr().out)
     assert [row["status"] for row in rows] == ["done", "failed", "done", "failed"]
-    assert (
-        rows[0]["settings"] == {"d": 2, "rate": 0.1}
-        and rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
-    )
+    assert rows[0]["settings"] == {"d": 2, "rate": 0.1}
+    assert rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
     assert "it diverged at step" in rows[1]["message"] and not rows[1]["metrics"]
-    assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == {
-        h.key for h in runs.headers(TOY)
-    }
+    keys = {header.key for header in runs.headers(TOY)}
+    assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == keys
     assert main(["sweep", TOY, *OVER]) == 1 and runs.trained == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["d", "rate", "toy.recovered", "toy.exact"]
@@ -172,9 +160,8 @@ def test_it_goes_on_after_ctrl_c(runs, monkeypatch):
     words = ["sweep", TOY, "--over", "d=2,3,4,5", "--set", "steps=20", "--jobs", "1"]
     with pytest.raises(KeyboardInterrupt, match="the same command goes on from here"):
         main(words)
-    assert runs.trained == 2 and sorted(each.status for each in queue.states()) == [
-        "cancelled", "cancelled", "done", "done",
-    ]  # fmt: skip
+    statuses = sorted(job.status for job in queue.states())
+    assert runs.trained == 2 and statuses == ["cancelled", "cancelled", "done", "done"]
     monkeypatch.setattr(spawn, "ensure_workers", train)
     assert main(words) == 0 and runs.trained == 4 == len(runs.headers(TOY))
 
@@ -184,14 +171,14 @@ def test_a_run_of_more_seeds_counts_for_fewer_and_one_that_was_dropped_is_made_a
     while worker.work(once=True, slots=1):
         pass
     few = Sweep(toy("d=2,3"))
-    assert [each.header.config["seeds"] for each in few.look().outcomes] == [2, 2]
+    assert [outcome.header.config["seeds"] for outcome in few.look().outcomes] == [2, 2]
     assert few.look().ended and few.look().metrics == ("toy.recovered", "toy.exact")
     runs.delete(runs.headers(TOY)[0])
     many = Sweep(toy("d=2,3", seeds=2))
-    assert sorted(each.status for each in many.look().outcomes) == [DONE, MISSING]
-    assert "no longer in the cache" in "".join(each.message for each in many.look().outcomes)
+    assert sorted(outcome.status for outcome in many.look().outcomes) == [DONE, MISSING]
+    assert "no longer in the cache" in "".join(outcome.message for outcome in many.look().outcomes)
     many.ask()
-    assert sorted(each.status for each in many.look().outcomes) == [DONE, QUEUED]
+    assert sorted(outcome.status for outcome in many.look().outcomes) == [DONE, QUEUED]
 
 
 def test_a_run_that_can_never_be_kept_is_a_failed_cell(runs):
@@ -200,18 +187,16 @@ def test_a_run_that_can_never_be_kept_is_a_failed_cell(runs):
     runs.limit = 10
     sweep = Sweep(toy("d=2,3"))
     sweep.ask()
-    assert [each.status for each in sweep.look().outcomes] == [DONE, FAILED]
-    assert (
-        "ICL_CACHE_LIMIT" in sweep.look().outcomes[1].message
-        and queue.states()[-1].status == "done"
-    )
+    outcomes = sweep.look().outcomes
+    assert [outcome.status for outcome in outcomes] == [DONE, FAILED]
+    assert "ICL_CACHE_LIMIT" in outcomes[1].message and queue.states()[-1].status == "done"
 
 
 def test_it_tells_how_long_it_takes_and_can_be_cancelled(runs):
     sweep = Sweep(toy("d=2,3,4"))
     assert sweep.cost() == (3, None)  # no run tells
-    kept = {"seconds": 10.0, "metrics": [], "device": device.describe()}
-    runs.save(TOY, toy("d=9").cells[0].config, {}, kept)
+    info = {"seconds": 10.0, "metrics": [], "device": device.describe()}
+    runs.save(TOY, toy("d=9").cells[0].config, {}, info)
     count, seconds = sweep.cost()
     assert count == 3 and 20 < seconds < 40
     sweep.ask()
@@ -226,15 +211,14 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
     Sweep(toy("d=2,3,4")).ask()
     single = queue.submit(Request(TOY, toy("d=9").cells[0].config))
     hurried = queue.submit(Request(TOY, toy("d=4").cells[0].config))
-    order = [each.key for each in queue.states()]
-    assert {order[0], order[1]} == {single, hurried} and [
-        each.position for each in queue.states()
-    ] == [1, 2, 3, 4]
+    assert {job.key for job in queue.states()[:2]} == {single, hurried}
+    assert [job.position for job in queue.states()] == [1, 2, 3, 4]
     assert key_of(TOY, toy("d=4").cells[0].config) == hurried
 
 
 def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):
-    key, train = queue.submit(Request(TOY, toy("d=2").cells[0].config)), spawn.ensure_workers
+    key = queue.submit(Request(TOY, toy("d=2").cells[0].config))
+    train = spawn.ensure_workers
 
     def leave_once(count=None):
         monkeypatch.setattr(spawn, "ensure_workers", train)
@@ -246,8 +230,6 @@ def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkey
 
 def test_a_refused_sweep_asks_for_nothing(runs, capsys):
     assert main(["sweep", TOY, "--over", "d=1,65"]) == 2
-    assert (
-        "d must be a whole number from 1 to 64, got 65" in capsys.readouterr().err
-        and not queue.states()
-    )
+    assert "d must be a whole number from 1 to 64, got 65" in capsys.readouterr().err
+    assert not queue.states()
     assert main(["sweep", TOY, "--over", "d=2", "--jobs", "0"]) == 2 and not queue.states()

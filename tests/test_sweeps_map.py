@@ -26,7 +26,7 @@ def swept(
 ):
     """A grid and a look at it: every cell measures `of` its values, but for those that are named by
     their index."""
-    found = setting_grid.parse(id, words, registry.experiment(id).config(**fields))
+    grid = setting_grid.parse(id, words, registry.experiment(id).config(**fields))
 
     def outcome(index, cell):
         if index in failed:
@@ -36,52 +36,46 @@ def swept(
         info = {"metrics": [{"claim": claim, "value": of(cell.at), "error": error}]}
         return Outcome(cell, DONE, header=Header(id, "k", {}, info, "", "local", Path()))
 
-    return found, SweepStatus(tuple(outcome(*each) for each in enumerate(found.cells)), 0.0)
+    outcomes = tuple(outcome(index, cell) for index, cell in enumerate(grid.cells))
+    return grid, SweepStatus(outcomes, 0.0)
 
 
-def traces(panel):
+def traces_of(panel):
     panel.figure.plotly()  # refuses what plotly does not know
     return {trace.get("name") or trace["type"]: trace for trace in panel.figure.data}
 
 
 def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
-    found, look = swept(
+    grid, look = swept(
         "d=2,4,8", "rate=0.1,1", of=lambda at: at["d"] * at["rate"], failed=(5,), missing=(2,)
     )
-    panel = draw_map(found, look, MapChoice(CLAIM, "d", "rate"))
-    drawn = traces(panel)
-    wanted = [[0.2, np.nan, 0.8], [2.0, 4.0, np.nan]]  # rates from below, d to the right
-    assert np.array_equal(drawn["heatmap"]["z"], np.array(wanted, dtype=np.float32), equal_nan=True)
-    assert (list(drawn["failed"]["x"]), list(drawn["failed"]["y"])) == ([np.log10(8)], [0.0])
-    told = dict(zip(drawn["runs"]["customdata"], drawn["runs"]["text"], strict=True))
-    assert told[5] == "d = 8, rate = 1<br>failed: the &lt;loss&gt; is gone"
-    assert told[2] == "d = 4, rate = 0.1<br>not asked for" and told[1] == "d = 2, rate = 1<br>2"
-    assert (
-        panel.title
-        == "Teacher found: from 0.2 (inputs d = 2, step size η = 0.1) to 4 (inputs d = 4, step "
-        "size η = 1)"
-    )
-    assert (
-        "(log scale)" in panel.figure.layout["xaxis"]["title"]["text"]
-    )  # 2, 4, 8 and the knob of rate
+    panel = draw_map(grid, look, MapChoice(CLAIM, "d", "rate"))
+    traces = traces_of(panel)
+    # rates from below, d to the right
+    expected = np.array([[0.2, np.nan, 0.8], [2.0, 4.0, np.nan]], np.float32)
+    assert np.array_equal(traces["heatmap"]["z"], expected, equal_nan=True)
+    assert (list(traces["failed"]["x"]), list(traces["failed"]["y"])) == ([np.log10(8)], [0.0])
+    texts = dict(zip(traces["runs"]["customdata"], traces["runs"]["text"], strict=True))
+    assert texts[5] == "d = 8, rate = 1<br>failed: the &lt;loss&gt; is gone"
+    assert texts[2] == "d = 4, rate = 0.1<br>not asked for" and texts[1] == "d = 2, rate = 1<br>2"
+    ends = "from 0.2 (inputs d = 2, step size η = 0.1) to 4 (inputs d = 4, step size η = 1)"
+    assert panel.title == f"Teacher found: {ends}"
+    # 2, 4, 8 and the knob of rate
+    assert "(log scale)" in panel.figure.layout["xaxis"]["title"]["text"]
     assert list(panel.data["status"]) == ["done", "done", "missing", "done", "done", "failed"]
     themed(panel.figure, True).plotly()
 
 
 def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
-    found, look = swept("d=2,5,8", of=lambda at: at["d"] / 10, failed=(1,), error=0.05)
-    panel = draw_map(
-        found, look, MapChoice(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2))
-    )
-    drawn = traces(panel)
-    line = drawn["teacher found"]
-    assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True) and list(line["x"]) == [
-        2,
-        5,
-        8,
-    ]
+    grid, look = swept("d=2,5,8", of=lambda at: at["d"] / 10, failed=(1,), error=0.05)
+    here = registry.experiment(TOY).config(d=4, seeds=2)
+    panel = draw_map(grid, look, MapChoice(CLAIM, "d", here=here))
+    traces = traces_of(panel)
+    line = traces["teacher found"]
+    assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True)
+    assert list(line["x"]) == [2, 5, 8]
     assert any(trace.get("fill") == "toself" for trace in panel.figure.data)
-    assert list(drawn["failed"]["x"]) == [5] and drawn["runs"]["text"][1].endswith("is gone")
+    assert list(traces["failed"]["x"]) == [5] and traces["runs"]["text"][1].endswith("is gone")
     shapes = panel.figure.layout["shapes"]  # the line, and its piece up to the label
     assert [shape["x0"] for shape in shapes] == [4, 4]
     assert panel.title == "Teacher found: from 0.2 (inputs d = 2) to 0.8 (inputs d = 8)"
@@ -91,76 +85,58 @@ def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
     ("fields", "marked"), [({}, True), ({"d": 64}, False), ({"steps": 20}, False)]
 )
 def test_the_setting_on_screen_is_marked_where_it_lies_on_the_map(fields, marked):
-    found, look = swept("d=2,4,16", "rate=0.1,1")
+    grid, look = swept("d=2,4,16", "rate=0.1,1")
     here = dataclasses.replace(registry.experiment(TOY).config(), **fields)
-    assert (
-        bool(
-            draw_map(found, look, MapChoice(CLAIM, "d", "rate", here=here)).figure.layout.get(
-                "shapes"
-            )
-        )
-        == marked
-    )
+    layout = draw_map(grid, look, MapChoice(CLAIM, "d", "rate", here=here)).figure.layout
+    assert bool(layout.get("shapes")) == marked
 
 
 def test_of_more_axes_the_others_stand_still():
-    found, look = swept(
-        "d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"]
-    )
-    drawn = traces(draw_map(found, look, MapChoice(CLAIM, "steps", "d", {"rate": 1.0})))
-    assert np.array_equal(drawn["heatmap"]["z"], [[22, 32, 42], [23, 33, 43]])
-    assert [found.cells[index].at["rate"] for index in drawn["runs"]["customdata"]] == 6 * [1.0]
-    assert np.array_equal(
-        traces(draw_map(found, look, MapChoice(CLAIM, "d")))["teacher found"]["y"], [22, 23]
-    )
+    grid, look = swept("d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"])
+    traces = traces_of(draw_map(grid, look, MapChoice(CLAIM, "steps", "d", {"rate": 1.0})))
+    assert np.array_equal(traces["heatmap"]["z"], [[22, 32, 42], [23, 33, 43]])
+    assert [grid.cells[index].at["rate"] for index in traces["runs"]["customdata"]] == 6 * [1.0]
+    line = traces_of(draw_map(grid, look, MapChoice(CLAIM, "d")))["teacher found"]
+    assert np.array_equal(line["y"], [22, 23])
 
 
 def test_names_and_single_values_can_be_axes():
-    id, claim = "birth.induction", "recall-W_O2"
-    found, look = swept(
-        "triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim
-    )
-    panel = draw_map(found, look, MapChoice(claim, "triggers", "freeze_W_F"))
+    id = "birth.induction"
+    claim = "recall-W_O2"
+    grid, look = swept("triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim)
+    panel = draw_map(grid, look, MapChoice(claim, "triggers", "freeze_W_F"))
     assert panel.figure.layout["xaxis"]["ticktext"] == ["random", "fixed"]
     assert panel.figure.layout["yaxis"]["ticktext"] == ["off", "on"]
-    line = traces(draw_map(found, look, MapChoice(claim, "triggers")))
+    line = traces_of(draw_map(grid, look, MapChoice(claim, "triggers")))
     assert all(trace["mode"] in ("markers", "none") for trace in line.values())
-    traces(draw_map(found, look, MapChoice(claim, "d")))
+    traces_of(draw_map(grid, look, MapChoice(claim, "d")))
 
 
 def test_of_equal_numbers_the_colour_bar_has_one():
-    found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(1, 6))
-    bar = draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"]
+    grid, look = swept("d=2,4,8", "rate=0.1,1", missing=range(1, 6))
+    bar = draw_map(grid, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"]
     assert bar["colorbar"]["ticktext"] == ["0.5"] and bar["cmin"] < 0.5 < bar["cmax"]
 
 
 def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
-    found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: 1e-4 * at["d"] * at["rate"])
-    panel = draw_map(found, look, MapChoice(CLAIM, "d", "rate"))
-    drawn = traces(panel)
-    assert list(drawn["numbers"]["text"]) == ["20", "40", "80", "200", "400"]
-    assert list(drawn["numbers on strong"]["text"]) == ["800"]
+    grid, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: 1e-4 * at["d"] * at["rate"])
+    panel = draw_map(grid, look, MapChoice(CLAIM, "d", "rate"))
+    traces = traces_of(panel)
+    assert list(traces["numbers"]["text"]) == ["20", "40", "80", "200", "400"]
+    assert list(traces["numbers on strong"]["text"]) == ["800"]
     bar = panel.figure.layout["coloraxis"]["colorbar"]
-    assert (
-        bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ") == "teacher found, in units of 10⁻⁶"
-    )
-    assert bar["ticktext"] == ["20", "410", "800"] and panel.title.startswith(
-        "Teacher found: from 2·10⁻⁵ ("
-    )
-    found, look = swept(
+    title = bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ")
+    assert title == "teacher found, in units of 10⁻⁶" and bar["ticktext"] == ["20", "410", "800"]
+    assert panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
+    grid, look = swept(
         "d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"] if at["d"] < 9 else -150
     )
-    texts = list(traces(draw_map(found, look, MapChoice(CLAIM, "d", "rate")))["numbers"]["text"])
+    texts = list(traces_of(draw_map(grid, look, MapChoice(CLAIM, "d", "rate")))["numbers"]["text"])
     assert texts[:3] == ["0.25", "0.37", "0.49"]  # each as long as fits
-    found, look = swept(
-        "d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7
-    )  # no unit serves both
-    assert (
-        "units"
-        not in draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"][
-            "colorbar"
-        ]["title"]
-    )
+    # no unit serves both
+    grid, look = swept("d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7)
+    layout = draw_map(grid, look, MapChoice(CLAIM, "d", "rate")).figure.layout
+    assert "units" not in layout["coloraxis"]["colorbar"]["title"]
 
 
 @pytest.mark.parametrize(
@@ -198,30 +174,31 @@ def test_a_unit_serves_all_or_there_is_none(values, unit):
 
 
 def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
-    found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
+    grid, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
     for y in ("rate", ""):
-        panel = draw_map(found, look, MapChoice(CLAIM, "d", y))
+        panel = draw_map(grid, look, MapChoice(CLAIM, "d", y))
         assert (panel.title == "Teacher found: no number yet" and "blank" in panel.caption) or not y
-        traces(panel)
+        traces_of(panel)
 
 
 def test_theory_is_the_experiments_own_formula():
-    id, claim = "gdssm.corrections", "corrected-gain"
-    found, look = swept("f=2,5,10", "N=2,10,20", id=id, claim=claim)
-    line = traces(draw_map(found, look, MapChoice(claim, "N", fixed={"f": 5})))["closed form"]
-    wanted = [1 - closed_forms.best_loss(5, N) / closed_forms.zero_loss(5) for N in range(2, 21)]
-    assert np.allclose(line["y"], wanted) and list(line["x"]) == list(range(2, 21))
-    contours = traces(draw_map(found, look, MapChoice(claim, "f", "N")))["closed form"]
-    assert contours["z"].shape == (19, 9)
-    assert contours["z"][0, 0] == pytest.approx(
-        1 - closed_forms.best_loss(2, 2) / closed_forms.zero_loss(2)
-    )
-    claims = {each.id: each for each in registry.experiment(id).claims}
-    for theory in registry.experiment(
-        id
-    ).theory:  # at the paper's size it is the claim's own number
-        assert theory.of(registry.experiment(id).config()) == claims[theory.claim].bound
-    assert "closed form" not in traces(draw_map(found, look, MapChoice("a2-transposes", "N")))
+    id = "gdssm.corrections"
+    claim = "corrected-gain"
+    grid, look = swept("f=2,5,10", "N=2,10,20", id=id, claim=claim)
+    line = traces_of(draw_map(grid, look, MapChoice(claim, "N", fixed={"f": 5})))["closed form"]
+
+    def gain(f, N):
+        return 1 - closed_forms.best_loss(f, N) / closed_forms.zero_loss(f)
+
+    assert list(line["x"]) == list(range(2, 21))
+    assert np.allclose(line["y"], [gain(5, N) for N in range(2, 21)])
+    contours = traces_of(draw_map(grid, look, MapChoice(claim, "f", "N")))["closed form"]
+    assert contours["z"].shape == (19, 9) and contours["z"][0, 0] == pytest.approx(gain(2, 2))
+    experiment = registry.experiment(id)
+    bounds = {declared.id: declared.bound for declared in experiment.claims}
+    for theory in experiment.theory:  # at the paper's size it is the claim's own number
+        assert theory.of(experiment.config()) == bounds[theory.claim]
+    assert "closed form" not in traces_of(draw_map(grid, look, MapChoice("a2-transposes", "N")))
 
 
 def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setting_is_refused(
@@ -230,14 +207,14 @@ def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setti
     own = Theory("N over d squared", lambda config: config.N / config.d**2)
     laboratory = dataclasses.replace(registry.experiment("birth.laboratory"), theory=(own,))
     monkeypatch.setattr(registry, "experiment", lambda name: laboratory)
-    found, look = swept("d=32,64,128", "N=16,32,64", id="birth.laboratory", claim="frequent-first")
-    panel = draw_map(found, look, MapChoice("frequent-first", "d", "N"))
-    contours = traces(panel)["N over d squared"]
-    assert contours["z"][0, 0] == pytest.approx(16 / 32**2) and np.isnan(
-        contours["z"][-1, 0]
-    )  # N = 64, d = 32
+    grid, look = swept("d=32,64,128", "N=16,32,64", id="birth.laboratory", claim="frequent-first")
+    panel = draw_map(grid, look, MapChoice("frequent-first", "d", "N"))
+    contours = traces_of(panel)["N over d squared"]
+    assert contours["z"][0, 0] == pytest.approx(16 / 32**2)
+    assert np.isnan(contours["z"][-1, 0])  # N = 64, d = 32
     assert panel.caption.endswith("Dotted: N over d squared, by theory.")
-    assert "N over d squared" not in traces(draw_map(found, look, MapChoice("frequent-first", "d")))
+    panel = draw_map(grid, look, MapChoice("frequent-first", "d"))
+    assert "N over d squared" not in traces_of(panel)
 
 
 @pytest.mark.parametrize("id", registry.experiment_ids())

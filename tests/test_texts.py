@@ -121,7 +121,7 @@ def _texts_of_words(path: Path) -> list[tuple[int, str]]:
         parts = [] if section.kind else [section.name]  # the title
         fields = [texts for name, texts in section.fields.items() if name != "set"]
         parts += [*section.paragraphs, *(text for texts in fields for text in texts)]
-        parts += [entry for each in section.lists.values() for entry in each]
+        parts += [line for lines in section.lists.values() for line in lines]
         parts += [cell for row in section.rows for cell in row]
         texts += [(section.line, re.sub(r"\{\w+(:[^?@#{}]\S*?)?\}", "{}", part)) for part in parts]
     return [(line, text) for line, text in texts if len(text.split()) >= 2]
@@ -192,24 +192,22 @@ def test_no_sentence_says_it_in_a_way_that_was_given_up(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", PRIVATE, ids=lambda pattern: PRIVATE[pattern][:40])
 def test_no_text_for_a_visitor_has_a_private_word(pattern: str) -> None:
     private = re.compile(pattern)
-    wrong = []
-    for path in (*FILES, *WORDS):
-        if path.name in STORED or path.parent.name == "claims":
-            continue
-        for line, text in texts_of(path):
-            if private.search(text):
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {text:.120}")
-    assert not wrong
+    assert not [
+        f"{path.relative_to(ROOT)}:{line}: {text:.120}"
+        for path in (*FILES, *WORDS)
+        if path.name not in STORED and path.parent.name != "claims"
+        for line, text in texts_of(path)
+        if private.search(text)
+    ]
 
 
 def test_no_name_holds_a_word_that_was_given_up() -> None:
-    wrong: list[str] = []
-    for path in FILES:
-        for line, name in names(path):
-            for word in sorted(parts(name) & GIVEN_UP_IN_NAMES.keys()):
-                terms = GIVEN_UP_IN_NAMES[word]
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {name}; instead of {word}: {terms}")
-    assert not wrong
+    assert not [
+        f"{path.relative_to(ROOT)}:{line}: {name}; instead of {word}: {GIVEN_UP_IN_NAMES[word]}"
+        for path in FILES
+        for line, name in names(path)
+        for word in sorted(parts(name) & GIVEN_UP_IN_NAMES.keys())
+    ]
 
 
 def test_sentences_are_found() -> None:
