@@ -19,18 +19,18 @@ def slider(tab: Page) -> Locator:
 # gone back meanwhile.
 BACK_MEANWHILE = """
     const push = history.pushState, listen = WebSocket.prototype.addEventListener;
-    let held = null;
+    let delayed = null;
     WebSocket.prototype.addEventListener = function (what, hear, ...more) {
-        const later = (event) => (held && what === "message" ? held.push(() =>
+        const later = (event) => (delayed && what === "message" ? delayed.push(() =>
           hear(event)) : hear(event));
         listen.call(this, what, later, ...more);
     };
-    window.backMeanwhile = () => void (history.pushState = function (...given) {
-        push.apply(this, given);
+    window.backMeanwhile = () => void (history.pushState = function (...state) {
+        push.apply(this, state);
         history.pushState = push;
-        held = [];
+        delayed = [];
         history.back();
-        setTimeout(() => ([held, window.heard] = [null, held.map((hear) => hear())]), 2000);
+        setTimeout(() => ([delayed, window.heard] = [null, delayed.map((hear) => hear())]), 2000);
     });
 """
 

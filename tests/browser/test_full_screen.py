@@ -49,14 +49,14 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     tab.locator(".headline").filter(has_text=".").wait_for()
     before = plot.evaluate(SIZE)
     heading = "[data-title=first]" if "chart" in place else ".st-key-drawer h3"
-    said = tab.locator(heading).first.inner_text()
+    finding = tab.locator(heading).first.inner_text()
     enlarge(plot)
     until(lambda: min(plot.evaluate(SIZE)[:2]) > 800, "the chart fills the window")
     until(lambda: plot.evaluate(SIZE)[:2] == plot.evaluate(SIZE)[2:4], "it is drawn in that size")
     assert plot.evaluate(SIZE)[4] > 0.75 * 900 - 60  # what is drawn fills it
     assert plot.evaluate(ALONE)
     title = tab.locator(".icl-full-title")
-    expect(title).to_contain_text(said)
+    expect(title).to_contain_text(finding)
     if "chart" in place:
         bar = plot.evaluate(BAR)
         assert bar["colours"] > 0.95 * bar["map"]
@@ -109,5 +109,5 @@ def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(shown: Window, page: s
     tab = shown(f"/{page}")
     tab.locator(".st-key-drawer .main-svg" if "drawer" in page else ".main-svg").first.wait_for()
     settled(tab)
-    found = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)
-    assert found and all(tools <= drawn + 2 for tools, drawn in found), found
+    heights = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)
+    assert heights and all(tools <= drawn + 2 for tools, drawn in heights), heights

@@ -14,15 +14,11 @@ from playwright.sync_api import Page, expect
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("[!_]*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
-STILL = (
-    "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 "
-    "!important }"
-)
+STILL = """* { transition: none !important; animation: none !important }
+[data-stale] { opacity: 1 !important }"""
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-RULES = {
-    "runOnly": {"type": "tag", "values": TAGS},
-    "resultTypes": ["violations"],
-}  # nothing is said of what passes
+# nothing is reported of what passes
+RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
 
 # The titles of panels whose figure is higher than the box that it stands in.
 CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
@@ -64,20 +60,18 @@ MARKUP = f"{IMAGE} [y](//{HOST}) http://{HOST} www.{HOST} $x$ **b** :bug: <img>"
 
 def test_what_the_address_says_is_shown_as_text(server: str, window: Window) -> None:
     tab = window()
-    asked = []
-    tab.on("request", lambda request: asked.append(request.url))
+    requests = []
+    tab.on("request", lambda request: requests.append(request.url))
     go(tab, f"{server}/birth?{quote(MARKUP)}=1&preset={quote(IMAGE)}")
     warnings = tab.get_by_test_id("stAlert")
     expect(warnings.first).to_be_visible()
-    said = warnings.all_inner_texts()
-    shown = "".join(said).replace("\u2060", "")
-    assert len(said) == 2 and shown.count(IMAGE) == 2 and MARKUP[:78] in shown
-    assert (
-        warnings.locator("img, a, strong, em, code, .katex, [data-testid=stIconMaterial]").count()
-        == 0
-    )
+    texts = warnings.all_inner_texts()
+    text = "".join(texts).replace("\u2060", "")
+    assert len(texts) == 2 and text.count(IMAGE) == 2 and MARKUP[:78] in text
+    markup = "img, a, strong, em, code, .katex, [data-testid=stIconMaterial]"
+    assert warnings.locator(markup).count() == 0
     assert tab.locator("img").count() == 0
-    assert not any(url.startswith(f"http://{HOST}") for url in asked)
+    assert not any(url.startswith(f"http://{HOST}") for url in requests)
 
 
 @pytest.mark.parametrize("host, status", [("localhost", 101), ("outside.example", 403)])

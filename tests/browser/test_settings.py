@@ -59,15 +59,11 @@ def test_back_goes_back_through_the_settings(shown: Window) -> None:
 
 def test_bad_values_are_named_and_nothing_else_is_lost(shown: Window) -> None:
     tab = shown("/toy?d=zz&rate=99&colour=red&snapshot=2")
-    for said in (
-        "d must be a whole number",
-        "rate must be a number from 0.001 to 10.0",
-        "no setting 'colour'",
-    ):
-        expect(tab.get_by_text(said)).to_be_visible()
-    expect(tab.locator(".clock output")).to_have_text(
-        "2 of 300"
-    )  # the third: the first ones are dense
+    expect(tab.get_by_text("d must be a whole number")).to_be_visible()
+    expect(tab.get_by_text("rate must be a number from 0.001 to 10.0")).to_be_visible()
+    expect(tab.get_by_text("no setting 'colour'")).to_be_visible()
+    # the third: the first ones are dense
+    expect(tab.locator(".clock output")).to_have_text("2 of 300")
     step(tab, "training step shown", "ArrowLeft")
     reached(tab, "**/toy?step=1")
 
