@@ -189,7 +189,7 @@ def window(
 
 
 @pytest.fixture(scope="session")
-def kept() -> dict[tuple[int, str], Page]:
+def open_windows() -> dict[tuple[int, str], Page]:
     """The windows that stay open from test to test, by their width and colours."""
     return {}
 
@@ -199,7 +199,7 @@ def shown(
     request: pytest.FixtureRequest,
     server: str,
     profile: BrowserContext,
-    kept: dict[tuple[int, str], Page],
+    open_windows: dict[tuple[int, str], Page],
     hear: Callable[[Page], None],
 ) -> Iterator[Callable[..., Page]]:
     """Show an address of the dashboard in a window that stays open from test to test, without
@@ -211,13 +211,13 @@ def shown(
     failed = request.session.testsfailed
 
     def show(address: str, width: int = 1400, colours: str = "light") -> Page:
-        page = kept.get((width, colours)) or profile.new_page()
+        page = open_windows.get((width, colours)) or profile.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_default_timeout(DEADLINE * 1000)
         hear(page)
-        if (width, colours) not in kept:
-            kept[width, colours] = page
+        if (width, colours) not in open_windows:
+            open_windows[width, colours] = page
             return go(page, f"{server}{address}")
         page.mouse.move(0, 0)
         page.evaluate("document.activeElement?.blur()")  # keys are the clock's, as after a load
@@ -225,8 +225,8 @@ def shown(
 
     yield show
     if request.session.testsfailed > failed:
-        while kept:
-            kept.popitem()[1].close()
+        while open_windows:
+            open_windows.popitem()[1].close()
     profile.clear_cookies()
     profile.pages[0].evaluate("localStorage.clear()")
 
