@@ -195,7 +195,7 @@ def open_windows() -> dict[tuple[int, str], Page]:
 
 
 @pytest.fixture
-def shown(
+def page_at(
     request: pytest.FixtureRequest,
     server: str,
     profile: BrowserContext,

@@ -24,8 +24,8 @@ def type_sequence(page: Page, text: str) -> None:
     field.press("Enter")
 
 
-def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(shown: Window) -> None:
-    tab = shown(f"/birth?drawer={quote('Your own sequence')}")
+def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(page_at: Window) -> None:
+    tab = page_at(f"/birth?drawer={quote('Your own sequence')}")
     panel = tab.locator(".st-key-drawer")
     title = panel.get_by_role("heading", level=3).first
     expect(title).to_contain_text("predictions are right")

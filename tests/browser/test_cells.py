@@ -71,9 +71,9 @@ def field(tab: Page, name: str) -> Locator:
 
 
 def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_its_number(
-    shown: Window,
+    page_at: Window,
 ) -> None:
-    tab = shown("/birth")
+    tab = page_at("/birth")
 
     def pointed() -> bool:  # at the second t of hotshots, wherever it stands while the page settles
         point(tab, "second", 6, 3)
@@ -124,8 +124,8 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     expect(tab.locator(".icl-links")).to_have_count(0)
 
 
-def test_the_keyboard_reaches_every_cell(shown: Window) -> None:
-    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_the_keyboard_reaches_every_cell(page_at: Window) -> None:
+    tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     title = tab.locator(".st-key-one-number h3")
     before = title.inner_text()
     field(tab, "Row").press("ArrowUp")
@@ -150,8 +150,8 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     expect(title).to_contain_text("State after 10 pairs, row 2, column 3")
 
 
-def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, shown: Window) -> None:
-    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, page_at: Window) -> None:
+    tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     first = tab.locator(".st-key-one-number h3").first.inner_text()
     tab.get_by_role("button", name="Keep it, to compare").click()
     reached(tab, "**kept=w_k2*2*3*")
@@ -165,12 +165,12 @@ def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, shown: Wind
     expect(other.locator(".st-key-kept-0 h3")).to_have_text(first)
     other.locator(".st-key-kept-0").get_by_role("button", name="Let it go").click()
     expect(other.locator(".st-key-kept-1 h3")).to_have_count(0)
-    bad = shown("/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
+    bad = page_at("/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
     expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
 
 
-def test_a_click_on_the_map_of_a_language_model_shows_the_head(shown: Window) -> None:
-    tab = shown("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
+def test_a_click_on_the_map_of_a_language_model_shows_the_head(page_at: Window) -> None:
+    tab = page_at("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
     tab.mouse.click(*place(tab, "heads", 0, 1))
     title = tab.locator(".st-key-seat-one h3")
     expect(title).to_have_text("Head 1.2 finds the previous token")

@@ -48,8 +48,8 @@ def test_a_step_back_at_once_takes_the_clock_with_it(server: str, window: Window
     together(tab, last - 1)
 
 
-def test_the_same_rest_is_heard_again_after_a_step_back(shown: Window) -> None:
-    tab = shown("/toy")
+def test_the_same_rest_is_heard_again_after_a_step_back(page_at: Window) -> None:
+    tab = page_at("/toy")
     last = slider(tab).input_value()
     tab.keyboard.press("ArrowLeft")
     reached(tab, "**/toy?step=*")
@@ -104,8 +104,8 @@ def test_a_key_that_comes_before_a_beats_answer_counts(server: str, window: Wind
     assert slider(tab).input_value() == there
 
 
-def test_a_beat_that_is_played_on_stays_where_it_was_played_to(shown: Window) -> None:
-    tab = shown("/toy?beat=start&step=0")
+def test_a_beat_that_is_played_on_stays_where_it_was_played_to(page_at: Window) -> None:
+    tab = page_at("/toy?beat=start&step=0")
     slider(tab).press("End")
     reached(tab, lambda address: "beat=start" in address and not address.endswith("step=0"))
     assert "step=" in tab.url

@@ -18,8 +18,8 @@ def quiet(tab: Page) -> None:
     expect(tab.locator(".st-key-current .js-plotly-plot .main-svg").first).to_be_visible()
 
 
-def test_one_feature_and_one_pair_train_and_draw(shown: Window) -> None:
-    tab = shown(f"/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
+def test_one_feature_and_one_pair_train_and_draw(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("heading", name="After 1 of 1 pairs")).to_be_visible()
@@ -41,8 +41,8 @@ def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(
     expect(seat.get_by_role("heading")).to_be_visible()
 
 
-def test_pairs_read_end_at_the_prompts_last(shown: Window) -> None:
-    tab = shown(f"/gdssm?token=99&drawer={BESIDE}")
+def test_pairs_read_end_at_the_prompts_last(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?token=99&drawer={BESIDE}")
     slider = tab.get_by_role("slider", name="pairs read")
     expect(slider).to_have_attribute("aria-valuetext", "10")
     slider.press("ArrowLeft")
@@ -59,8 +59,8 @@ def enter(field: Locator, text: str) -> None:
     field.press("Enter")
 
 
-def test_points_that_are_none_are_named_beside_their_field(shown: Window) -> None:
-    tab = shown(f"/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
+def test_points_that_are_none_are_named_beside_their_field(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
     panel = tab.locator(".st-key-drawer")
     field = panel.get_by_role("textbox", name="points x:y")
     title = panel.get_by_role("heading", level=3)
@@ -82,8 +82,8 @@ def test_points_that_are_none_are_named_beside_their_field(shown: Window) -> Non
     quiet(tab)
 
 
-def test_sizes_that_are_none_are_named_and_the_figures_stay(shown: Window) -> None:
-    tab = shown("/gdssm?experiment=sizes")
+def test_sizes_that_are_none_are_named_and_the_figures_stay(page_at: Window) -> None:
+    tab = page_at("/gdssm?experiment=sizes")
     field = tab.get_by_role("textbox", name="context pairs N")
     for text, piece in (("0, -3", "0"), ("x", "x")):
         enter(field, text)

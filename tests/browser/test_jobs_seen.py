@@ -107,8 +107,8 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
-def test_a_run_made_here_trains_on_from_where_it_ended(shown: Window) -> None:
-    tab = shown("/toy?seed=9&steps=500&at_once=false")
+def test_a_run_made_here_trains_on_from_where_it_ended(page_at: Window) -> None:
+    tab = page_at("/toy?seed=9&steps=500&at_once=false")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     tab.get_by_role("button", name="Continue training").click()
@@ -188,8 +188,8 @@ def test_a_training_outlives_its_server(
     expect(again.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
-def test_a_diverging_run_says_so_and_can_be_run_again(shown: Window) -> None:
-    tab = shown("/toy?rate=10.0&seed=5&at_once=false")
+def test_a_diverging_run_says_so_and_can_be_run_again(page_at: Window) -> None:
+    tab = page_at("/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
     expect(tab.get_by_text("The training failed: it diverged at step")).to_be_visible()
     main = tab.get_by_test_id("stMain")

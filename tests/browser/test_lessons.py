@@ -22,9 +22,9 @@ def enter(tab: Page, number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_opens_from_its_page_with_less_on_it(shown: Window, name: str) -> None:
+def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str) -> None:
     paper, lesson = LESSONS[name]
-    tab = shown("/lessons")
+    tab = page_at("/lessons")
     card = tab.locator(f".st-key-lesson-{name}")
     expect(card).to_contain_text("You will be able to")
     expect(card).to_contain_text(f"/{paper.name}?experiment={lesson.experiment}&lesson={name}")
@@ -86,8 +86,8 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(on).to_be_enabled()
 
 
-def test_a_lesson_that_is_not_here_is_told(shown: Window) -> None:
-    tab = shown("/birth?lesson=learned-steps")
+def test_a_lesson_that_is_not_here_is_told(page_at: Window) -> None:
+    tab = page_at("/birth?lesson=learned-steps")
     alert = tab.get_by_test_id("stAlert")
     sentence = "There is no lesson 'learned-steps' on this page; the lessons are "
     expect(alert).to_contain_text(sentence)
@@ -95,8 +95,8 @@ def test_a_lesson_that_is_not_here_is_told(shown: Window) -> None:
     expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
 
 
-def test_a_matrix_of_the_diagram_opens_its_panel(shown: Window) -> None:
-    tab = shown("/memformers?experiment=methods&drawer=The+model")
+def test_a_matrix_of_the_diagram_opens_its_panel(page_at: Window) -> None:
+    tab = page_at("/memformers?experiment=methods&drawer=The+model")
     diagram = tab.locator(".diagram")
     expect(diagram.locator("image")).to_have_count(4)
     diagram.get_by_role("button", name="register R₂").press("Enter")

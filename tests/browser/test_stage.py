@@ -113,9 +113,9 @@ def test_where_the_browser_cannot_move_the_charts_the_server_does(
     settled(tab)
 
 
-def test_a_page_that_is_pressed_stays_where_it_is(shown: Window) -> None:
+def test_a_page_that_is_pressed_stays_where_it_is(page_at: Window) -> None:
     """A drawer comes into sight once it is there, but not from under a finger."""
-    tab = shown("/birth")
+    tab = page_at("/birth")
     tab.evaluate(
         """() => {
             const press = () => {
@@ -152,8 +152,8 @@ def _a_graft_moves_the_stage(tab: Page) -> None:
     until(lambda: tab.evaluate(LARGEST, "w_o2") > 0, "the map is the trained one's")
 
 
-def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(shown: Window) -> None:
-    tab = shown("/birth")
+def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(page_at: Window) -> None:
+    tab = page_at("/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
     button = tab.get_by_role("button", name="Graft")
     tab.get_by_role("radio", name="Graft").or_(button).first.click()

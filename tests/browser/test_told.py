@@ -213,11 +213,11 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
     expect(marks).to_have_css("visibility", "visible")
 
 
-def test_the_tour_of_all_papers_leads_on(shown: Window) -> None:
+def test_the_tour_of_all_papers_leads_on(page_at: Window) -> None:
     papers = [paper for paper in registry.papers().values() if paper.highlights]
     assert [bool(paper.bridge) for paper in papers] == [number > 0 for number in range(len(papers))]
     name, beat = papers[1].highlights[0]
-    tab = shown(f"/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
+    tab = page_at(f"/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
     says(tab, papers[1].bridge)
     experiment = registry.experiment(f"{papers[1].name}.{name}")
     says(tab, brief_of(experiment.story, experiment.presets[0].config))
@@ -245,8 +245,8 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     assert "beat" not in tab.url
 
 
-def test_a_bad_beat_or_panel_is_told(shown: Window) -> None:
-    tab = shown("/toy?beat=nowhere&marks=loss,nothing")
+def test_a_bad_beat_or_panel_is_told(page_at: Window) -> None:
+    tab = page_at("/toy?beat=nowhere&marks=loss,nothing")
     beat = "There is no beat nowhere here; there are start, fall, end."
     expect(tab.get_by_text(beat)).to_be_visible()
     panel = "There is no panel nothing here; there are loss, weights, spread."
@@ -254,16 +254,16 @@ def test_a_bad_beat_or_panel_is_told(shown: Window) -> None:
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
-def test_a_try_is_a_link_that_sets_knobs_and_outlines(shown: Window) -> None:
-    tab = shown("/toy")
+def test_a_try_is_a_link_that_sets_knobs_and_outlines(page_at: Window) -> None:
+    tab = page_at("/toy")
     tab.get_by_role("button", name="Try").click()
     tab.get_by_role("link", name="A larger step diverges").click()
     reached(tab, "**rate=5.0*")
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
-def test_symbols_explain_themselves_to_pointer_and_keyboard(shown: Window) -> None:
-    tab = shown("/birth")
+def test_symbols_explain_themselves_to_pointer_and_keyboard(page_at: Window) -> None:
+    tab = page_at("/birth")
     title = tab.locator("[data-title=w_k2]")
     expect(title).to_contain_text("W_K²")
     box = title.bounding_box()
