@@ -131,9 +131,9 @@ def test_a_widget_is_set_only_to_a_value_that_it_does_not_show(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("experiment_id", "expected"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
+    ("experiment_id", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
 )
-def test_a_clock_that_is_gone_sets_no_step(monkeypatch, experiment_id, expected):
+def test_a_clock_that_is_gone_sets_no_step(monkeypatch, experiment_id, written):
     experiment = registry.experiment(TOY)
     fields = []
     monkeypatch.setattr(address.st, "session_state", {"id": experiment_id})
@@ -143,14 +143,14 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, experiment_id, expected)
         SimpleNamespace(id=TOY, base_view=address.base_view(experiment, experiment.presets[0])),
         [0, 40],
     )
-    assert fields == expected
+    assert fields == written
 
 
-@pytest.mark.parametrize(("chart", "expected"), [("chart a", [3]), ("chart b", [])])
-def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, chart, expected):
+@pytest.mark.parametrize(("chart", "opened"), [("chart a", [3]), ("chart b", [])])
+def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, chart, opened):
     cells = []
     click = {"selection": {"points": [{"customdata": [3]}]}}
     monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: chart, "figure chart a": click})
     monkeypatch.setattr(sweep, "_open_cell", lambda setting, grid, index: cells.append(index))
     sweep._clicked("chart a", None, None)
-    assert cells == expected
+    assert cells == opened
