@@ -173,7 +173,9 @@ def test_the_printed_floors_of_the_standard_task():
 
 
 def test_with_noise_the_floor_of_many_layers_is_ridge():
-    d, n, noise = 5, 20, Fraction(4)
+    d = 5
+    n = 20
+    noise = Fraction(4)
     S = grams(d, n, 2**16, generator(3), torch.float64)
     share = float(noise) / n
     eigenvalues = torch.linalg.eigvalsh(S.permute(2, 0, 1))
