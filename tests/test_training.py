@@ -6,10 +6,7 @@ import torch
 
 from icl_core.contract.experiment import Diverged
 from icl_core.training import loop
-
-
-class Interrupted(Exception):
-    pass
+from tests.recorder import Interrupted
 
 
 def quadratic(rate: float, adam: bool) -> loop.Problem:
@@ -22,15 +19,13 @@ def quadratic(rate: float, adam: bool) -> loop.Problem:
         residual = x @ (w - torch.tensor([1.0, 2.0, 3.0]))
         return {"w": x.T @ residual / 16}, {"in_context_loss": float(residual.square().mean())}
 
-    def make(parameters):
-        return (
-            torch.optim.AdamW(parameters, rate)
-            if adam
-            else torch.optim.SGD(parameters, rate, momentum=0.9)
-        )
+    def optimiser(parameters):
+        if adam:
+            return torch.optim.AdamW(parameters, rate)
+        return torch.optim.SGD(parameters, rate, momentum=0.9)
 
     return loop.Problem(
-        {"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,)
+        {"w": w}, gradient, lambda step: {"norm": float(w.norm())}, optimiser, (generator,)
     )
 
 
@@ -51,20 +46,20 @@ def test_it_converges_and_records(adam):
 @pytest.mark.parametrize("adam", [False, True])
 @pytest.mark.parametrize("stop", [0, 1, 17, 39])
 def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(adam, stop):
-    whole = quadratic(0.1, adam)
-    expected = train(whole)
-    saved = {}
+    uninterrupted = quadratic(0.1, adam)
+    expected = train(uninterrupted)
+    checkpoint = {}
 
     def interrupt(state, save):
         if state.step == stop:
-            saved.update(save())
+            checkpoint.update(save())
             raise Interrupted
 
     with pytest.raises(Interrupted):
         train(quadratic(0.1, adam), report=interrupt)
-    again = quadratic(0.1, adam)
-    state = train(again, resumed=saved)
-    assert torch.equal(again.parameters["w"], whole.parameters["w"])
+    resumed = quadratic(0.1, adam)
+    state = train(resumed, resumed=checkpoint)
+    assert torch.equal(resumed.parameters["w"], uninterrupted.parameters["w"])
     assert state.batch == expected.batch
     assert state.curve == expected.curve
     for one, other in zip(state.snapshots, expected.snapshots, strict=True):
@@ -92,14 +87,12 @@ def test_a_parameter_without_gradient_stays():
 def test_curves_of_several_seeds_have_seeds_first_and_are_nan_where_no_training_has_come():
     curve = {"step": [0, 1], "loss": [[1.0, 2.0], [3.0, 4.0]], "d": [5.0, 6.0]}
     state = loop.State(1, {"loss": [[7.0, 8.0]]}, curve)
-    found = state.curves()
-    assert found["curve/step"].tolist() == [0, 1] and found["curve/loss"].tolist() == [
-        [1, 3],
-        [2, 4],
-    ]
-    whole = state.curves([0, 1, 2])
-    assert whole["curve/step"].tolist() == [0, 1, 2] and whole["curve/d"][:2].tolist() == [5, 6]
-    assert whole["curve/loss"].shape == (2, 3) and np.isnan(whole["curve/loss"][:, 2]).all()
+    curves = state.curves()
+    assert curves["curve/step"].tolist() == [0, 1]
+    assert curves["curve/loss"].tolist() == [[1, 3], [2, 4]]
+    longer = state.curves([0, 1, 2])
+    assert longer["curve/step"].tolist() == [0, 1, 2] and longer["curve/d"][:2].tolist() == [5, 6]
+    assert longer["curve/loss"].shape == (2, 3) and np.isnan(longer["curve/loss"][:, 2]).all()
     assert state.batches()["batch/loss"].tolist() == [[7], [8]]
     assert list(loop.State().curves()) == ["curve/step"] and loop.State().batches() == {}
 
@@ -109,18 +102,18 @@ def test_what_is_kept_of_snapshots():
     state = loop.State(
         curve={"step": [0, 5, 9], "loss": [[3, 5], [2, 4], [1, 1]]}, snapshots=snapshots
     )
-    kept = state.snapshot_arrays([0, 2], np.float16)
-    assert kept["snapshot/step"].tolist() == [0, 9]
-    assert kept["snapshot/w"].shape == (2, 2, 3) and kept["snapshot/w"].dtype == np.float16
-    assert kept["snapshot/w"][1].tolist() == np.ones((2, 3)).tolist()
-    assert [each.tolist() for each in state.moving("loss")] == [[4, 3, 1]]
-    assert kept["final/w"].dtype == np.float32 and np.array_equal(
-        kept["final/w"], state.snapshots[-1]["w"]
-    )
+    arrays = state.snapshot_arrays([0, 2], np.float16)
+    assert arrays["snapshot/step"].tolist() == [0, 9]
+    assert arrays["snapshot/w"].shape == (2, 2, 3) and arrays["snapshot/w"].dtype == np.float16
+    assert arrays["snapshot/w"][1].tolist() == np.ones((2, 3)).tolist()
+    assert [curve.tolist() for curve in state.moving("loss")] == [[4, 3, 1]]
+    assert arrays["final/w"].dtype == np.float32
+    assert np.array_equal(arrays["final/w"], state.snapshots[-1]["w"])
 
 
 def test_the_cosine_falls_from_one_to_zero_after_its_warm_up():
-    plain, warm = loop.cosine(100), loop.cosine(100, 0.2)
+    plain = loop.cosine(100)
+    warm = loop.cosine(100, 0.2)
     assert plain(0) == 1 and plain(50) == pytest.approx(0.5) and plain(100) == pytest.approx(0)
     assert warm(0) == pytest.approx(0.05) and warm(9) == pytest.approx(plain(9) / 2)
     assert [warm(step) for step in (19, 60, 100)] == [plain(step) for step in (19, 60, 100)]
@@ -133,13 +126,13 @@ def test_evaluations_cover_both_ends_and_are_nested(steps):
     for times in (2, 5, 10):
         longer = loop.evaluations(times * steps, 5, 20)
         assert set(at[:-1]) <= set(longer)
-        assert len(longer) < 25 + 10 * (
-            1 + np.log2(max(1, times * steps / 100))
-        )  # a few for each doubling
+        doublings = np.log2(max(1, times * steps / 100))
+        assert len(longer) < 25 + 10 * (1 + doublings)  # a few for each
 
 
 def test_a_longer_training_at_a_constant_rate_begins_with_the_shorter_one_bit_for_bit():
-    short, long = train(quadratic(0.1, True), 40), train(quadratic(0.1, True), 80)
+    short = train(quadratic(0.1, True), 40)
+    long = train(quadratic(0.1, True), 80)
     for at, step in enumerate(short.curve["step"]):
         same = long.curve["step"].index(step)
         assert short.curve["norm"][at] == long.curve["norm"][same]
@@ -151,10 +144,10 @@ def test_snapshots_lie_where_the_curves_move():
     late = 1 / (1 + np.exp(-(steps - 70) / 2.0))  # all of it between 60 and 80
     at = loop.spread([late], 24)
     assert at[0] == 0 and at[-1] == 99 and len(at) == 24 and at == sorted(set(at))
-    assert sum(60 <= each <= 80 for each in at) >= 12
+    assert sum(60 <= step <= 80 for step in at) >= 12
     assert max(np.diff(at)) < 20  # time counts, too
     both = loop.spread([late, 1 - np.exp(-steps / 3.0)], 24)
-    assert sum(each < 10 for each in both) >= 6 and sum(60 <= each <= 80 for each in both) >= 6
+    assert sum(step < 10 for step in both) >= 6 and sum(60 <= step <= 80 for step in both) >= 6
 
 
 def test_few_evaluations_are_all_kept_and_a_curve_that_never_moves_is_no_trouble():

@@ -26,9 +26,8 @@ def test_noise_alone_does_not_fall(seeds):
 @pytest.mark.parametrize("seeds", [1, 5])
 def test_a_fall_beyond_its_error_is_told_unless_it_is_too_small_to_matter(seeds):
     falling = curves(1.0, 0.01, seeds)
-    assert "still falling: by 0.09" in still_falling(
-        falling
-    ) or "still falling: by 0.1" in still_falling(falling)
+    sentence = still_falling(falling)
+    assert "still falling: by 0.09" in sentence or "still falling: by 0.1" in sentence
     assert not still_falling(falling, matters=0.2)
 
 
@@ -39,17 +38,16 @@ def test_a_rising_or_short_curve_is_not_falling():
 
 def test_one_in_twenty_shaking_curves_at_most_seems_to_fall():
     rng = np.random.default_rng(1)
-    seen = [bool(still_falling(rng.normal(size=(1, 300)))) for _ in range(400)]
-    assert sum(seen) / len(seen) < 0.05
+    falls = [bool(still_falling(rng.normal(size=(1, 300)))) for _ in range(400)]
+    assert sum(falls) / len(falls) < 0.05
 
 
 def test_a_plateau_counts_the_seeds_that_are_on_it():
-    left, stayed = np.linspace(1, 0.2, 50), np.full(50, 0.995)
-    assert (
-        on_plateau(np.stack([left, stayed, stayed]), 1.0)
-        == "2 of 3 seeds had not left the plateau at 1."
-    )
-    assert not on_plateau(np.stack([left, left]), 1.0)
+    falling = np.linspace(1, 0.2, 50)
+    constant = np.full(50, 0.995)
+    sentence = on_plateau(np.stack([falling, constant, constant]), 1.0)
+    assert sentence == "2 of 3 seeds had not left the plateau at 1."
+    assert not on_plateau(np.stack([falling, falling]), 1.0)
 
 
 def test_a_curve_at_uneven_steps_falls_as_the_same_line_at_even_ones():
@@ -57,13 +55,11 @@ def test_a_curve_at_uneven_steps_falls_as_the_same_line_at_even_ones():
     line = 1 - 0.5 * steps / 1000
     fall, error = last_fall(np.stack([line, line]), steps)
     assert fall == pytest.approx(0.5 * 90 / 1000) and error == pytest.approx(0, abs=1e-9)
-    assert "0.045 ± " in still_falling(line, steps=steps) and "last tenth" in still_falling(
-        line, steps=steps
-    )
+    sentence = still_falling(line, steps=steps)
+    assert "0.045 ± " in sentence and "last tenth" in sentence
     few = np.array([0, 100, 200, 400, 600, 800, 1000.0])
-    assert last_fall(1 - few / 1000, few)[0] == pytest.approx(
-        0.1
-    )  # of five points, which span more than a tenth
+    # of five points, which span more than a tenth
+    assert last_fall(1 - few / 1000, few)[0] == pytest.approx(0.1)
     assert "too rarely" in still_falling(1 - few / 1000, steps=few)
 
 

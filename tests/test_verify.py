@@ -30,23 +30,25 @@ def runs(tmp_path, monkeypatch):
     """A store with a shipped run of the toy, of so few steps that it depends on its step size."""
     experiment = registry.experiment(TOY)
     config = experiment.config(steps=20, seeds=2)
-    with house(tmp_path, monkeypatch) as made:
+    with house(tmp_path, monkeypatch) as own_store:
         tensors = experiment.run(config, Recorder())
         measured = measurements.measure(experiment, Run(config, tensors, {}))
-        made.ship(TOY, config, tensors, {"metrics": measured, "presets": ["classroom"]})
-        yield made
+        own_store.ship(TOY, config, tensors, {"metrics": measured, "presets": ["classroom"]})
+        yield own_store
 
 
-def plant(monkeypatch) -> None:
-    """Make a copy of the experiment that doubles the step size in training."""
-    experiment = registry.experiment(TOY)
+@pytest.fixture
+def train_by(monkeypatch):
+    """Has the toy's runs trained by another function."""
+    experiment = registry.experiment
 
-    def compute(config, progress):
-        return experiment.run(dataclasses.replace(config, rate=2 * config.rate), progress)
+    def replace_run(compute) -> None:
+        copy = dataclasses.replace(experiment(TOY), run=compute)
+        monkeypatch.setattr(
+            registry, "experiment", lambda name: copy if name == TOY else experiment(name)
+        )
 
-    copy = dataclasses.replace(experiment, run=compute)
-    known = registry.experiment
-    monkeypatch.setattr(registry, "experiment", lambda name: copy if name == TOY else known(name))
+    return replace_run
 
 
 def test_a_run_that_is_trained_anew_agrees_to_the_last_bit(runs, capsys):
@@ -61,11 +63,14 @@ def test_a_run_that_is_trained_anew_agrees_to_the_last_bit(runs, capsys):
     assert runs.headers() == [header for header in runs.headers() if header.origin == "shipped"]
 
 
-def test_a_doubled_step_size_is_reported_as_differ(runs, monkeypatch, capsys):
-    plant(monkeypatch)
+def test_a_doubled_step_size_is_reported_as_differ(runs, train_by, capsys):
+    train = registry.experiment(TOY).run
+    train_by(
+        lambda config, progress: train(dataclasses.replace(config, rate=2 * config.rate), progress)
+    )
     assert cli.main(["verify", CLAIM]) == guard.DIFFER == 3
-    said = capsys.readouterr().out
-    assert said.startswith(f"{CLAIM}: differ; ") and "the digest is another" in said
+    output = capsys.readouterr().out
+    assert output.startswith(f"{CLAIM}: differ; ") and "the digest is another" in output
     row = claim_rows.row_of(runs, CLAIM)
     assert getattr(records.last_record(row), "outcome", "") == verify.DIFFER
 
@@ -84,19 +89,16 @@ def test_what_takes_too_long_or_has_no_run_is_not_verified(runs, monkeypatch, ca
     assert cli.main(["verify", CLAIM]) == guard.BAD_VALUE
 
 
-def test_a_training_that_fails_leaves_the_other_claims(runs, monkeypatch):
+def test_a_training_that_fails_leaves_the_other_claims(runs, train_by):
     def fail(config, progress):
         raise ZeroDivisionError("of this test")
 
-    copy = dataclasses.replace(registry.experiment(TOY), run=fail)
-    known = registry.experiment
-    monkeypatch.setattr(registry, "experiment", lambda name: copy if name == TOY else known(name))
+    train_by(fail)
     rows = [row for row in claim_rows.all_rows(runs) if row.experiment == TOY]
     outcomes = list(verify.verify(rows, runs))
-    assert [each.claim for each in outcomes] == [row.name for row in rows] and len(rows) == 2
-    assert {each.reason for each in outcomes if each.run} == {
-        "the training failed: ZeroDivisionError: of this test"
-    }
+    assert [outcome.claim for outcome in outcomes] == [row.name for row in rows] and len(rows) == 2
+    reasons = {outcome.reason for outcome in outcomes if outcome.run}
+    assert reasons == {"the training failed: ZeroDivisionError: of this test"}
 
 
 def metric(value, error=None, count=None, tolerance=0.0):
@@ -118,9 +120,8 @@ def test_two_numbers_agree_within_chance_tolerance_or_rounding():
     old = metric(1.0, 0.1, 3)
     assert not differ(old, metric(1.0 + 0.999 * limit, 0.2, 3))
     assert differ(old, metric(1.0 + 1.001 * limit, 0.2, 3))
-    assert differ(metric(1.0, 0.1), metric(1.0 + 0.28, 0.1)) and not differ(
-        metric(1.0, 0.1), metric(1.27, 0.1)
-    )
+    assert differ(metric(1.0, 0.1), metric(1.0 + 0.28, 0.1))
+    assert not differ(metric(1.0, 0.1), metric(1.27, 0.1))
     assert differ(metric(None), metric(1.0)) and not differ(metric(None), metric(None))
 
 
@@ -129,7 +130,7 @@ def test_of_all_claims_those_fit_whose_runs_are_trained_in_time(monkeypatch):
     seconds = {}
     monkeypatch.setattr(verify, "run_seconds", lambda header: seconds.setdefault(header.key, 10.0))
     fitting = verify.that_fit(rows, 25.0)
-    keys = {each.header.key for row in fitting for each in verify.runs_of(row)}
+    keys = {run.header.key for row in fitting for run in verify.runs_of(row)}
     assert len(keys) == 2 and all(len(verify.runs_of(row)) <= 2 for row in fitting)
     assert not any(verify.refusal(row) for row in verify.that_fit(rows, 1e9))
     assert len(verify.that_fit(rows, 1e9)) == sum(not verify.refusal(row) for row in rows)
@@ -185,7 +186,7 @@ def test_a_page_has_a_claim_verified_in_a_process_of_its_own(runs, monkeypatch):
 @pytest.fixture
 def study(runs):
     """The entries of the toy's claims, of which one panel is known."""
-    return [each for each in report.entries(runs) if each.row.experiment == TOY]
+    return [entry for entry in report.entries(runs) if entry.row.experiment == TOY]
 
 
 def test_the_report_says_of_every_claim_what_was_done_and_how_to_repeat_it(study):
@@ -216,9 +217,8 @@ def test_the_page_of_the_report_needs_nothing_else_and_holds_every_claim(study):
     assert [*json.loads(figures[1])] == re.findall('<img data-figure="([^"]*)"', texts)  # one
     panel = dataclasses.replace(study[0].panel, title='<img onerror="x">', caption="</script>")
     evil = dataclasses.replace(study[0], panel=panel, commands=("a & <b>",))
-    assert "<img on" not in report.html_page([evil]) and "a &amp; &lt;b&gt;" in report.html_page(
-        [evil]
-    )
+    page = report.html_page([evil])
+    assert "<img on" not in page and "a &amp; &lt;b&gt;" in page
 
 
 def test_the_folder_of_the_report_has_a_file_a_claim(study, tmp_path):

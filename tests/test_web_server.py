@@ -49,13 +49,13 @@ def answer(path: str, method: str = "GET", accepted: str = "gzip, deflate, br") 
 @pytest.mark.parametrize("base", ["", "/below/an/address"])
 @pytest.mark.parametrize("file", [PLOTLY, STYLE])
 def test_a_browser_gets_the_file_itself_in_a_third_of_its_bytes(base: str, file: str) -> None:
-    told = answer(f"{base}/{file}")
-    whole = (FILES / file).read_bytes()
-    assert gzip.decompress(told["body"]) == whole
-    assert 3 * len(told["body"]) < len(whole)
-    assert int(told["content-length"]) == len(told["body"])
-    assert told["content-encoding"] == "gzip" and told["vary"] == "Accept-Encoding"
-    assert "immutable" in told["cache-control"]
+    response = answer(f"{base}/{file}")
+    content = (FILES / file).read_bytes()
+    assert gzip.decompress(response["body"]) == content
+    assert 3 * len(response["body"]) < len(content)
+    assert int(response["content-length"]) == len(response["body"])
+    assert response["content-encoding"] == "gzip" and response["vary"] == "Accept-Encoding"
+    assert "immutable" in response["cache-control"]
 
 
 def test_a_file_is_compressed_once() -> None:
@@ -63,7 +63,7 @@ def test_a_file_is_compressed_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "arguments",
     [
         {"path": f"/{PLOTLY}", "accepted": "br"},
         {"path": f"/{PLOTLY}", "method": "HEAD"},
@@ -73,15 +73,15 @@ def test_a_file_is_compressed_once() -> None:
         {"path": "/static/../index.html"},
         {"path": "/static/js/../../../__init__.py"},
     ],
-    ids=lambda asked: " ".join(asked.values()),
+    ids=lambda arguments: " ".join(arguments.values()),
 )
-def test_everything_else_is_left_to_streamlit(asked: dict[str, str]) -> None:
-    told = answer(**asked)
-    assert told["body"] == b"Streamlit's own answer" and "content-encoding" not in told
+def test_everything_else_is_left_to_streamlit(arguments: dict[str, str]) -> None:
+    response = answer(**arguments)
+    assert response["body"] == b"Streamlit's own answer" and "content-encoding" not in response
 
 
 @pytest.mark.parametrize(
-    ("options", "opened"),
+    ("options", "expected"),
     [
         ({"headless": True}, []),
         ({}, ["http://localhost:8503/"]),
@@ -92,7 +92,7 @@ def test_everything_else_is_left_to_streamlit(asked: dict[str, str]) -> None:
     ids=str,
 )
 def test_a_browser_opens_where_the_dashboard_is(
-    options: dict[str, object], opened: list[str], monkeypatch: pytest.MonkeyPatch
+    options: dict[str, object], expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     usual = {"headless": False, "address": None, "port": 8503, "baseUrlPath": "", "sslCertFile": ""}
     set_options = {f"server.{name}": value for name, value in {**usual, **options}.items()}
@@ -108,4 +108,4 @@ def test_a_browser_opens_where_the_dashboard_is(
     run(start())
     for thread in set(threading.enumerate()) - before:
         thread.join(60)
-    assert addresses == opened
+    assert addresses == expected

@@ -62,17 +62,19 @@ def test_it_gives_one_command_and_needs_what_the_requirements_name(wheel):
     entries = ConfigParser()
     entries.read_string(metadata(wheel, "entry_points.txt").decode())
     assert dict(entries["console_scripts"]) == {"icl": "icl_dashboard.launch:main"}
-    described = message_from_bytes(metadata(wheel, "METADATA"))
-    needed = described.get_all("Requires-Dist") or []
-    assert sorted(line for line in needed if "extra ==" not in line) == sorted(
-        (ROOT / "requirements.txt").read_text().split()
-    )
-    cluster = (ROOT / "icl_core" / "cluster" / "requirements-dask.txt").read_text().split()
-    notebook = (ROOT / "icl_core" / "requirements-notebook.txt").read_text().split()
-    folder = ROOT / "icl_core" / "papers" / "birth" / "pretrained"
-    pretrained = (folder / "requirements.txt").read_text().split()
+    needed = message_from_bytes(metadata(wheel, "METADATA")).get_all("Requires-Dist") or []
+
+    def lines(file: str) -> list[str]:
+        return (ROOT / file).read_text().split()
+
+    required = [line for line in needed if "extra ==" not in line]
+    assert sorted(required) == sorted(lines("requirements.txt"))
     extra = [line.partition(";")[0] for line in needed if "extra ==" in line]
-    assert extra == [*cluster, *notebook, *pretrained]
+    assert extra == [
+        *lines("icl_core/cluster/requirements-dask.txt"),
+        *lines("icl_core/requirements-notebook.txt"),
+        *lines("icl_core/papers/birth/pretrained/requirements.txt"),
+    ]
 
 
 INSTALLED = """
@@ -92,8 +94,8 @@ def test_an_installed_dashboard_finds_its_home_and_is_the_same_code(wheel, tmp_p
     environment |= {"PYTHONPATH": str(site), "XDG_DATA_HOME": str(tmp_path / "data")}
     environment |= {"HOME": str(tmp_path)}  # macOS has no XDG_DATA_HOME
     command = [sys.executable, "-c", INSTALLED]
-    printed = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).split()
-    home, cache, launched, digest = printed
+    output = subprocess.check_output(command, cwd=tmp_path, env=environment, text=True)
+    home, cache, launched, digest = output.split()
     assert home == str(site / "icl_dashboard") and launched == f"{home}/launch.py"
     assert Path(cache).is_relative_to(tmp_path) and not Path(cache).is_relative_to(site)
     with pytest.MonkeyPatch.context() as patch:

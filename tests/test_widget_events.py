@@ -73,7 +73,8 @@ def late_page(monkeypatch):
 
 @pytest.mark.parametrize(("passes", "expected"), [(0.5, "2"), (60.0, "1")])
 def test_a_change_that_comes_with_a_former_address_undoes_nothing(late_page, passes, expected):
-    late_page.query_params["a"], late_page.now = "1", 100.0 + passes
+    late_page.query_params["a"] = "1"
+    late_page.now = 100.0 + passes
     pending_address.apply_pending()
     assert late_page.query_params == {"a": expected}
 
@@ -130,12 +131,12 @@ def test_a_widget_is_set_only_to_a_value_that_it_does_not_show(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
+    ("experiment_id", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])]
 )
-def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
+def test_a_clock_that_is_gone_sets_no_step(monkeypatch, experiment_id, written):
     experiment = registry.experiment(TOY)
     fields = []
-    monkeypatch.setattr(address.st, "session_state", {"id": shown})
+    monkeypatch.setattr(address.st, "session_state", {"id": experiment_id})
     monkeypatch.setattr(address, "write_all", fields.extend)
     monkeypatch.setattr(playback, "resting_step", lambda key: 40)
     stage._on_rest(
@@ -145,11 +146,11 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     assert fields == written
 
 
-@pytest.mark.parametrize(("shown", "opened"), [("chart a", [3]), ("chart b", [])])
-def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, shown, opened):
+@pytest.mark.parametrize(("chart", "opened"), [("chart a", [3]), ("chart b", [])])
+def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, chart, opened):
     cells = []
-    clicked = {"selection": {"points": [{"customdata": [3]}]}}
-    monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: shown, "figure chart a": clicked})
+    click = {"selection": {"points": [{"customdata": [3]}]}}
+    monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: chart, "figure chart a": click})
     monkeypatch.setattr(sweep, "_open_cell", lambda setting, grid, index: cells.append(index))
     sweep._clicked("chart a", None, None)
     assert cells == opened

@@ -62,7 +62,8 @@ def inverse(matrix: Matrix) -> Matrix:
 def in_order(p: int, q: int) -> Fraction:
     """The integral of sgn(y - x) x^p y^q exp(-(x + y) / 2) over the quadrant."""
     # With u = x / (x + y) it is Γ(p + q + 2) 2^(p + q + 2) ∫ ± u^p (1 - u)^q du, + below one half.
-    below, whole = Fraction(0), Fraction(0)
+    below = Fraction(0)
+    whole = Fraction(0)
     for i in range(q + 1):
         part = Fraction((-1) ** i * comb(q, i), p + i + 1)
         below += part / 2 ** (p + i + 1)
@@ -107,7 +108,8 @@ def test_moments_are_those_of_the_eigenvalues_density(d, n):
 
 
 def test_moments_of_one_dimension_are_those_of_chi_square():
-    expected, product = [Fraction(1)], Fraction(1)
+    expected = [Fraction(1)]
+    product = Fraction(1)
     for k in range(20):
         product *= Fraction(7 + 2 * k, 7)
         expected.append(product)
@@ -171,7 +173,9 @@ def test_the_printed_floors_of_the_standard_task():
 
 
 def test_with_noise_the_floor_of_many_layers_is_ridge():
-    d, n, noise = 5, 20, Fraction(4)
+    d = 5
+    n = 20
+    noise = Fraction(4)
     S = grams(d, n, 2**16, generator(3), torch.float64)
     share = float(noise) / n
     eigenvalues = torch.linalg.eigvalsh(S.permute(2, 0, 1))

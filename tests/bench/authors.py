@@ -51,23 +51,27 @@ def _sequences(
     task: Task, batch: int, rng: np.random.Generator
 ) -> list[tuple[list[int], list[int]]]:
     """Tokens, and at each trigger how often it has come."""
-    letters, unigram, bigram = list(range(task.N)), task.unigram.numpy(), list(task.bigram.numpy())
-    found = []
+    letters = list(range(task.N))
+    unigram = task.unigram.numpy()
+    bigram = list(task.bigram.numpy())
+    sequences = []
     for _ in range(batch):
         triggers = list(rng.choice(letters, task.K, replace=False, p=unigram))
         outputs = [rng.choice(letters) for _ in triggers]
-        tokens, counts, seen = [rng.choice(letters, p=unigram)], [], dict.fromkeys(triggers, 0)
+        tokens = [rng.choice(letters, p=unigram)]
+        counts = []
+        times = dict.fromkeys(triggers, 0)
         while len(tokens) < task.T + 1:
             last = tokens[-1]
             if last in triggers:
-                seen[last] += 1
-                counts.append(seen[last])
+                times[last] += 1
+                counts.append(times[last])
                 tokens.append(outputs[triggers.index(last)])
             else:
                 counts.append(0)
                 tokens.append(rng.choice(letters, p=bigram[last]))
-        found.append((tokens, [*counts, 0]))
-    return found
+        sequences.append((tokens, [*counts, 0]))
+    return sequences
 
 
 def memformers(
@@ -82,8 +86,8 @@ def memformers(
     X = torch.randn(batch, n + 1, d) * torch.tensor(eigenvalues).sqrt()
     w = torch.randn(batch, d) / torch.tensor(eigenvalues).sqrt()
     label = torch.einsum("bi,bti->bt", w, X)
-    shown = torch.cat([label[:, :-1], torch.zeros(batch, 1)], 1)
-    Z0 = torch.cat([X, shown[..., None]], 2)  # [b, n + 1, d + 1]
+    y = torch.cat([label[:, :-1], torch.zeros(batch, 1)], 1)  # the query's label is left out
+    Z0 = torch.cat([X, y[..., None]], 2)  # [b, n + 1, d + 1]
 
     def attention(Q: Tensor, Z: Tensor) -> Tensor:
         P = torch.zeros(d + 1, d + 1)
@@ -95,7 +99,8 @@ def memformers(
         return torch.einsum("bnm,ml,bli->bni", scores, M, torch.einsum("ij,bnj->bni", P, Z)) / n
 
     def step() -> None:
-        Z, registers = Z0, []
+        Z = Z0
+        registers = []
         for layer in range(layers):
             registers.append(attention(A[layer], Z))
             Z = Z + sum(Gamma[layer, j] * register for j, register in enumerate(registers))
@@ -116,20 +121,21 @@ def gdssm(f: int, N: int, batch: int) -> Callable[[], None]:
     exp(Λ dt) for every entry of the state, an output mixing C of every window's state, a vector D
     that reads the window; Adam for Λ and dt, AdamW for the rest. Their scan over a column of the
     state is one over all columns here; JAX compiles theirs."""
-    Lambda, step_size = (
-        nn.Parameter(-0.5 * torch.ones(f, f)),
-        nn.Parameter(torch.full((f, 1), -4.0)),
-    )
+    Lambda = nn.Parameter(-0.5 * torch.ones(f, f))
+    step_size = nn.Parameter(torch.full((f, 1), -4.0))
     w_q, C, D = (nn.Parameter(0.1 * torch.randn(*shape)) for shape in ((3, 3), (f, f), (3,)))
     slow = torch.optim.Adam([Lambda, step_size], lr=1e-4)
     fast = torch.optim.AdamW([w_q, C, D], lr=2e-4, weight_decay=0.05)
 
     def step() -> None:
-        W, x = torch.randn(batch, f, f), torch.rand(batch, N + 1, f) - 0.5
+        W = torch.randn(batch, f, f)
+        x = torch.rand(batch, N + 1, f) - 0.5
         tokens = torch.stack([x, x @ W], 2).flatten(1, 2)[:, :-1]  # x_1, y_1, …, x_{N+1}
         windows = tokens.unfold(1, 3, 2)  # [b, N, f, 3]
         added = windows @ w_q @ windows.mT  # [b, N, f, f]
-        decay, state, states = torch.exp(Lambda * step_size.exp()), torch.zeros(batch, f, f), []
+        decay = torch.exp(Lambda * step_size.exp())
+        state = torch.zeros(batch, f, f)
+        states = []
         for window in range(N):
             state = decay * state + added[:, window]
             states.append(state)

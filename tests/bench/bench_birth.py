@@ -23,7 +23,9 @@ from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
 from tests.bench import authors, timing
 from tests.bench.timing import Row, by_turns, compared, seconds
 
-ROUNDS, D, T = {64: 9, 512: 3}, 128, 256  # rounds by batch size
+ROUNDS = {64: 9, 512: 3}  # by batch size
+D = 128
+T = 256
 PLACES = {"in_context": "in-context positions", "all": "all positions"}
 PAPER = Config(T=T, d=D, batch=512, optimiser="sgd", learning_rate=0.03)
 
@@ -51,19 +53,18 @@ def plain_gradient(weights: Weights, batch: Batch, positions: str) -> dict[str, 
 
 def plain_sample(task: Task, batch: int, rng: np.random.Generator) -> list[list[int]]:
     """Section 3, token by token."""
-    unigram, bigram = task.unigram.numpy(), task.bigram.numpy()
+    unigram = task.unigram.numpy()
+    bigram = task.bigram.numpy()
     sequences = []
     for _ in range(batch):
         triggers = rng.choice(task.N, task.K, replace=False, p=unigram)
-        output = dict(
-            zip(triggers.tolist(), rng.integers(task.N, size=task.K).tolist(), strict=True)
-        )
+        outputs = rng.integers(task.N, size=task.K).tolist()
+        output = dict(zip(triggers.tolist(), outputs, strict=True))
         sequence = [int(rng.choice(task.N, p=unigram))]
         while len(sequence) < task.T + 1:
             here = sequence[-1]
-            sequence.append(
-                output[here] if here in output else int(rng.choice(task.N, p=bigram[here]))
-            )
+            follower = output[here] if here in output else rng.choice(task.N, p=bigram[here])
+            sequence.append(int(follower))
         sequences.append(sequence)
     return sequences
 
@@ -85,13 +86,7 @@ def plain_side(pipe: Any) -> None:
             pipe.send(seconds(loop))
         else:
             weights, batch = setting(*order)
-            pipe.send(
-                seconds(
-                    lambda weights=weights, batch=batch, of=order[0]: plain_gradient(
-                        weights, batch, of
-                    )
-                )
-            )
+            pipe.send(seconds(plain_gradient, weights, batch, order[0]))
 
 
 def alternated(
@@ -103,7 +98,7 @@ def alternated(
     for turn in range(rounds + 1):
         pipe.send(order(turn))
         times.append((pipe.recv(), fast(turn)))
-    return [statistics.median(each) for each in zip(*times[1:], strict=True)]
+    return [statistics.median(column) for column in zip(*times[1:], strict=True)]
 
 
 def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
@@ -123,17 +118,10 @@ def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
 def authors_row(pipe: Any) -> Row:
     weights, generator = train.begun(PAPER)
     step = timing.stepper(train.problem(PAPER, weights, generator, lambda index: {}))
-    times = alternated(
-        pipe, lambda turn: "authors", lambda turn: seconds(step), ROUNDS[PAPER.batch]
-    )
-    note = "; drawing and update included"
-    return compared(
-        f"Birth: training step, the authors' loop, {PAPER.batch} sequences",
-        *times,
-        "theirs",
-        note,
-        work=step,
-    )
+    rounds = ROUNDS[PAPER.batch]
+    times = alternated(pipe, lambda turn: "authors", lambda turn: seconds(step), rounds)
+    what = f"Birth: training step, the authors' loop, {PAPER.batch} sequences"
+    return compared(what, *times, "theirs", "; drawing and update included", work=step)
 
 
 def precision_rows() -> Iterator[Row]:
@@ -144,15 +132,10 @@ def precision_rows() -> Iterator[Row]:
         exact = loss_and_gradient(weights.to(torch.float64), batch, positions)[0]
         for precision in ("highest", "medium"):
             torch.set_float32_matmul_precision(precision)
-            got = loss_and_gradient(weights, batch, positions)[0]
-            error = max(
-                float((got[name] - exact[name]).norm() / exact[name].norm()) for name in exact
-            )
-            yield (
-                f"Birth: error of the gradient, loss on {name}, {precision}",
-                f"{error:.0e}",
-                "against float64",
-            )
+            computed = loss_and_gradient(weights, batch, positions)[0]
+            errors = [(computed[W] - exact[W]).norm() / exact[W].norm() for W in exact]
+            what = f"Birth: error of the gradient, loss on {name}, {precision}"
+            yield what, f"{float(max(errors)):.0e}", "against float64"
     torch.set_float32_matmul_precision(before)
 
 
@@ -169,14 +152,10 @@ def rows() -> Iterator[Row]:
             yield gradient_row(here, positions, sequences)
     yield authors_row(here)
     here.send(None)
-    task, generator, rng = (
-        make_task(K=5, T=T),
-        torch.Generator().manual_seed(0),
-        np.random.default_rng(0),
-    )
-    times = by_turns(
-        [lambda: plain_sample(task, 512, rng), lambda: sample(task, 512, generator)], 3
-    )
-    yield compared("Birth: drawing 512 sequences", *times)
+    task = make_task(K=5, T=T)
+    generator = torch.Generator().manual_seed(0)
+    rng = np.random.default_rng(0)
+    ways = [lambda: plain_sample(task, 512, rng), lambda: sample(task, 512, generator)]
+    yield compared("Birth: drawing 512 sequences", *by_turns(ways, 3))
     if timing.thorough:
         yield from precision_rows()

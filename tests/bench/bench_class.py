@@ -21,15 +21,16 @@ import psutil
 from icl_core import registry
 from tests.bench import timing
 from tests.bench.dashboard import ROOT, server
-from tests.bench.timing import Row, said
+from tests.bench.timing import Row, in_words
 from tests.bench.visitors import THINKS, Visit, visitor
 
-VISITORS, SECONDS, FEW = 30, 120.0, 30.0  # without `--all` it takes half a minute
+VISITORS = 30
+SECONDS = 120.0
+FEW = 30.0  # without `--all` it takes half a minute
 OPENED = ("birth.induction", "memformers.methods", "gdssm.layer")
-LONG, TRAINED = (
-    "fastest, paper size",
-    ("seed=90", "seed=91"),
-)  # of the first of them: runs that nobody has
+# of the first of them: runs that nobody has
+LONG = "fastest, paper size"
+TRAINED = ("seed=90", "seed=91")
 
 
 def visit(experiment_id: str) -> Visit:
@@ -49,25 +50,28 @@ def training(process: psutil.Process) -> Iterator[None]:
     command = [sys.executable, "-m", "icl_core", "run", OPENED[0], "--preset", LONG, "--set"]
     environment = {**os.environ, "ICL_CACHE_DIR": process.environ()["ICL_CACHE_DIR"]}
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    started = [
-        subprocess.Popen([*command, each], cwd=ROOT, env=environment, **quiet) for each in TRAINED
+    trainers = [
+        subprocess.Popen([*command, field], cwd=ROOT, env=environment, **quiet) for field in TRAINED
     ]
     try:
         yield
-        if any(each.poll() is not None for each in started):
+        if any(trainer.poll() is not None for trainer in trainers):
             raise RuntimeError("a training must last as long as the class, got one that had ended")
     finally:
-        for each in started:
-            each.terminate()
-            each.wait(60)
+        for trainer in trainers:
+            trainer.terminate()
+            trainer.wait(60)
 
 
 async def visited(address: str, seconds: float) -> list[float]:
     """How long every answer took that the class got."""
-    rng, begin = random.Random(0), asyncio.Barrier(VISITORS)
+    rng = random.Random(0)
+    begin = asyncio.Barrier(VISITORS)
     visits = [visit(OPENED[index % len(OPENED)]) for index in range(VISITORS)]
-    each = [visitor(address, one, random.Random(rng.random()), begin, seconds) for one in visits]
-    return [second for taken in await asyncio.gather(*each) for second in taken]
+    visitors = [
+        visitor(address, visit, random.Random(rng.random()), begin, seconds) for visit in visits
+    ]
+    return [wait for waits in await asyncio.gather(*visitors) for wait in waits]
 
 
 def rows() -> Iterator[Row]:
@@ -75,15 +79,12 @@ def rows() -> Iterator[Row]:
     with ExitStack() as stack:
         address, process = stack.enter_context(server())
         stack.enter_context(training(process))
-        taken = sorted(asyncio.run(visited(address, SECONDS if timing.thorough else FEW)))
+        waits = sorted(asyncio.run(visited(address, SECONDS if timing.thorough else FEW)))
         remark = (
-            f"{len(taken)} moves of {VISITORS} visitors, one each {THINKS[0]:.0f} to "
+            f"{len(waits)} moves of {VISITORS} visitors, one each {THINKS[0]:.0f} to "
             f"{THINKS[1]:.0f} s, two trainings"
         )
-        yield "a class: a slider to its answer, median", said(statistics.median(taken)), remark
-        late = taken[int(0.99 * (len(taken) - 1))]
-        yield (
-            "a class: a slider to its answer, 99th percentile",
-            said(late),
-            f"the slowest {said(taken[-1])}",
-        )
+        what = "a class: a slider to its answer"
+        yield f"{what}, median", in_words(statistics.median(waits)), remark
+        late = in_words(waits[int(0.99 * (len(waits) - 1))])
+        yield f"{what}, 99th percentile", late, f"the slowest {in_words(waits[-1])}"

@@ -15,7 +15,7 @@ from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.request import Request
 from tests.bench import timing
-from tests.bench.timing import Row, said
+from tests.bench.timing import Row, in_words
 from tests.recorder import Recorder
 
 CLOSE = 1.5  # a factor
@@ -51,11 +51,8 @@ def _presets() -> Iterator[Row]:
             seconds = device.clock() - start
             ratios.append(estimated / seconds)
             what = f"{experiment_id}, {preset.title}"
-            yield (
-                what,
-                f"{estimated / seconds:.2f} ×",
-                f"estimated {said(estimated)}, took {said(seconds)}",
-            )
+            remark = f"estimated {in_words(estimated)}, took {in_words(seconds)}"
+            yield what, f"{estimated / seconds:.2f} ×", remark
     if not ratios:
         return
     close = sum(1 / CLOSE <= ratio <= CLOSE for ratio in ratios)

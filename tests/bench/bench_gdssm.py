@@ -21,7 +21,7 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.papers.gdssm.shared.train import draw, gradient
 from tests.bench import authors, timing
-from tests.bench.timing import Row, Work, by_turns, compared, said, short
+from tests.bench.timing import Row, Work, by_turns, compared, in_words, short
 
 ROUNDS = 21
 WIDE = Config(N=40, batch=64)
@@ -47,8 +47,8 @@ def plain_gradient(
     changed = weights.with_(**leaves)
     outputs = recurrent(changed, models.read(changed, tasks))[0][-1]
     answer = outputs if outputs.dim() == 3 else outputs[:, None]  # (seeds, n_o, tasks)
-    found = torch.autograd.grad(loss(answer, tasks.y[-1]).sum(), list(leaves.values()))
-    return dict(zip(leaves, found, strict=True))
+    gradients = torch.autograd.grad(loss(answer, tasks.y[-1]).sum(), list(leaves.values()))
+    return dict(zip(leaves, gradients, strict=True))
 
 
 def fresh(config: Config, seed: int = 0) -> Tasks:
@@ -57,21 +57,19 @@ def fresh(config: Config, seed: int = 0) -> Tasks:
 
 def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     """The loop against the form that trains, with how far their gradients differ."""
-    weights, tasks = models.initial(config, [0]), fresh(config)
-    slow, fast = plain_gradient(weights, recurrent, tasks), gradient(weights, tasks)[0]
+    weights = models.initial(config, [0])
+    tasks = fresh(config)
+    slow = plain_gradient(weights, recurrent, tasks)
+    fast = gradient(weights, tasks)[0]
     gap = max(float((slow[n] - fast[n]).norm() / slow[n].norm().clamp(min=1e-12)) for n in slow)
     ways: list[Work] = [
         lambda tasks: plain_gradient(weights, recurrent, tasks),
         lambda tasks: gradient(weights, tasks),
     ]
     times = by_turns(ways, ROUNDS, lambda turn: (fresh(config, turn),))
-    return compared(
-        f"GD-SSM: gradient, {name}",
-        *times,
-        "loop",
-        f"; the gradients agree to {gap:.0e}",
-        work=lambda: gradient(weights, tasks),
-    )
+    what = f"GD-SSM: gradient, {name}"
+    note = f"; the gradients agree to {gap:.0e}"
+    return compared(what, *times, "loop", note, work=lambda: gradient(weights, tasks))
 
 
 def authors_row() -> Row:
@@ -90,18 +88,20 @@ def seeds_row(config: Config) -> Row:
     ]
     one, five = by_turns(ways, 3 * ROUNDS)
     what = f"GD-SSM: five seeds in one pass, N = {config.N}, {config.batch} tasks"
-    return what, f"{short(five / one)} times one", f"one {said(one)}, five {said(five)}"
+    return what, f"{short(five / one)} times one", f"one {in_words(one)}, five {in_words(five)}"
 
 
-def step_of(each: Learner, setting: Beside, batch: int) -> Work:
+def step_of(learner: Learner, setting: Beside, batch: int) -> Work:
     """A training step of all seeds: fresh tasks, gradient, update."""
-    weights, generator = each.initial(list(range(setting.seeds))), torch.Generator().manual_seed(0)
-    optimiser = torch.optim.Adam(comparison.groups(each, weights, 1e-3), fused=True)
+    weights = learner.initial(list(range(setting.seeds)))
+    generator = torch.Generator().manual_seed(0)
+    optimiser = torch.optim.Adam(comparison.groups(learner, weights, 1e-3), fused=True)
 
     def work() -> None:
-        found, _ = comparison.gradient(each, weights, comparison.tasks(setting, batch, generator))
+        tasks = comparison.tasks(setting, batch, generator)
+        gradients, _ = comparison.gradient(learner, weights, tasks)
         for name, tensor in weights.items():
-            tensor.grad = found[name]
+            tensor.grad = gradients[name]
         optimiser.step()
 
     return work
@@ -109,11 +109,11 @@ def step_of(each: Learner, setting: Beside, batch: int) -> Work:
 
 def model_rows(what: str, setting: Beside) -> Iterator[Row]:
     """Tasks a second of every model, each counted once for every seed that it trains."""
-    for each in learners(setting):
-        once, twice = by_turns([step_of(each, setting, n * setting.batch) for n in (1, 2)], 6)
+    for learner in learners(setting):
+        once, twice = by_turns([step_of(learner, setting, n * setting.batch) for n in (1, 2)], 6)
         bound = "operations" if twice < 1.4 * once else "their size"
         rate = f"{short(setting.seeds * setting.batch / once / 1000)} thousand tasks a second"
-        yield f"{each.model.label}: {what}", rate, f"{said(once)} a step, bound by {bound}"
+        yield f"{learner.model.label}: {what}", rate, f"{in_words(once)} a step, bound by {bound}"
 
 
 def rows() -> Iterator[Row]:

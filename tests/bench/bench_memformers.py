@@ -7,6 +7,7 @@ through Z [b, d + 1, n + 1] and its n × n attention, batch first, as the paper 
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -17,7 +18,7 @@ from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances
 from icl_core.papers.memformers.shared.variants import Parameters, initial
 from tests.bench import authors, timing
-from tests.bench.timing import Row, Work, by_turns, compared, said, short
+from tests.bench.timing import Row, Work, by_turns, compared, in_words, short
 
 ROUNDS = {1000: 15, 20_000: 5}  # by batch size; the fast one goes `OFTEN` times in each
 OFTEN = 5
@@ -42,18 +43,17 @@ def plain_gradient(
         registers.append(P @ Z @ M @ (Z.mT @ Q @ Z))
         Z = Z + sum(Gamma[layer, j] * register for j, register in enumerate(registers)) / n
     loss = (-Z[:, d, n] - label).square().mean()
-    return loss.item(), dict(
-        zip(("A", "Gamma"), torch.autograd.grad(loss.log(), (A, Gamma)), strict=True)
-    )
+    gradients = torch.autograd.grad(loss.log(), (A, Gamma))
+    return loss.item(), dict(zip(("A", "Gamma"), gradients, strict=True))
 
 
 def setting(config: Config, batch: int, seed: int) -> tuple[Parameters, torch.Tensor, Batch]:
     """Parameters, Σ^½ and a fresh batch."""
     generator = torch.Generator().manual_seed(seed)
     U = covariates(config.d, config.n, config.seeds * batch, generator, torch.float32)
-    S, U = (torch.stack(each.split(batch, -1)) for each in (gram(U), U))
+    S, U = (torch.stack(tensor.split(batch, -1)) for tensor in (gram(U), U))
     target, query = torch.randn(2, config.seeds, config.d, batch, generator=generator)
-    root = torch.stack([each.root for each in covariances(config)]).float()
+    root = torch.stack([covariance.root for covariance in covariances(config)]).float()
     return initial(config, generator), root, Batch(S, target[:, :, None], U, query)
 
 
@@ -61,11 +61,12 @@ def by_tokens(root: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
     """Σ's mean eigenvalue, Z_0 [b, d + 1, n + 1] and the query's label [b] of the first seed's
     prompts."""
     assert batch.U is not None and batch.query is not None
-    U, query, target = batch.U[0], batch.query[0], batch.target[0, :, 0]
+    U = batch.U[0]
+    query = batch.query[0]
+    target = batch.target[0, :, 0]
     X = root[0] @ torch.cat([U, query[:, None]], 1).permute(2, 0, 1)  # [b, d, n + 1]
-    y = torch.cat([(U * target[:, None]).sum(0), torch.zeros(1, batch.prompts)]).T[
-        :, None
-    ]  # [b, 1, n + 1]
+    y = torch.cat([(U * target[:, None]).sum(0), torch.zeros(1, batch.prompts)])  # [n + 1, b]
+    y = y.T[:, None]  # [b, 1, n + 1]
     return root[0].square().sum() / len(root[0]), torch.cat([X, y], 1), (query * target).sum(0)
 
 
@@ -90,24 +91,19 @@ def gradient_rows(prompts: int) -> Iterator[Row]:
     def fast(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
         loss_and_gradient(parameters, CONFIG, root, batch, "log")
 
-    ways: list[Work] = [
-        lambda parameters, root, batch, tokens: plain_gradient(parameters, *tokens),
-        often(fast),
-        often(
-            lambda parameters, root, batch, tokens: fast(
-                parameters, root, replace(batch, query=None), tokens
-            )
-        ),
-    ]
+    def without_query(
+        parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple
+    ) -> None:
+        fast(parameters, root, replace(batch, query=None), tokens)
+
+    def slow(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
+        plain_gradient(parameters, *tokens)
+
+    ways: list[Work] = [slow, often(fast), often(without_query)]
     plain, sampled, integrated = by_turns(ways, ROUNDS[prompts], fresh)
-    yield compared(
-        f"Memformers: gradient, {prompts:,} prompts, queries sampled", plain, sampled / OFTEN
-    )
-    yield compared(
-        f"Memformers: gradient, {prompts:,} prompts, queries integrated out",
-        plain,
-        integrated / OFTEN,
-    )
+    what = f"Memformers: gradient, {prompts:,} prompts"
+    yield compared(f"{what}, queries sampled", plain, sampled / OFTEN)
+    yield compared(f"{what}, queries integrated out", plain, integrated / OFTEN)
 
 
 def authors_row(prompts: int) -> Row:
@@ -127,19 +123,12 @@ def seeds_row(prompts: int) -> Row:
     for seeds in (1, 5):
         config = replace(CONFIG, seeds=seeds)
         parameters, root, batch = setting(config, prompts, 0)
-        asked = replace(batch, query=None)
-        ways.append(
-            often(
-                lambda c=config, p=parameters, r=root, a=asked: loss_and_gradient(p, c, r, a, "log")
-            )
-        )
+        batch = replace(batch, query=None)
+        ways.append(often(partial(loss_and_gradient, parameters, config, root, batch, "log")))
     one, five = by_turns(ways, 3 * ROUNDS[prompts])
-    remark = f"one {said(one / OFTEN)}, five {said(five / OFTEN)}"
-    return (
-        f"Memformers: five seeds in one pass, {prompts:,} prompts",
-        f"{short(five / one)} times one",
-        remark,
-    )
+    what = f"Memformers: five seeds in one pass, {prompts:,} prompts"
+    remark = f"one {in_words(one / OFTEN)}, five {in_words(five / OFTEN)}"
+    return what, f"{short(five / one)} times one", remark
 
 
 def agreement_row() -> Row:

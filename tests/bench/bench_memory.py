@@ -21,8 +21,12 @@ from tests.bench.dashboard import ROOT, browser, server, turn, window
 from tests.bench.timing import Row
 
 VISITORS = 5
-LENGTH, LENGTHS = knobs_of(registry.experiment("birth.induction").config)["T"].label, (32, 64)
-WARM_UP, FEW, MANY = 20, 100, 1000  # reruns
+LENGTH = knobs_of(registry.experiment("birth.induction").config)["T"].label
+LENGTHS = (32, 64)
+# reruns
+WARM_UP = 20
+FEW = 100
+MANY = 1000
 
 
 def mebibytes(process: psutil.Process) -> float:
@@ -35,23 +39,18 @@ def rows() -> Iterator[Row]:
         page, _ = windows.enter_context(window(chromium, f"{address}/{GRAFT}"))
         first = mebibytes(process)
         workers = sum(map(mebibytes, process.children(recursive=True)))
-        yield (
-            "the server with its first visitor",
-            f"{first:.0f} MiB",
-            f"and {workers:.0f} MiB of the worker that waits",
-        )
+        remark = f"and {workers:.0f} MiB of the worker that waits"
+        yield "the server with its first visitor", f"{first:.0f} MiB", remark
         with ExitStack() as more:
             for _ in range(VISITORS):
                 more.enter_context(window(chromium, f"{address}/{GRAFT}"))
-            each = (mebibytes(process) - first) / VISITORS
-            yield (
-                "server memory a visitor",
-                f"{each:.1f} MiB",
-                f"the mean of {VISITORS} more, all at once",
-            )
+            mean = (mebibytes(process) - first) / VISITORS
+            remark = f"the mean of {VISITORS} more, all at once"
+            yield "server memory a visitor", f"{mean:.1f} MiB", remark
         for index in range(WARM_UP):
             turn(page, VIEW_KNOB, key(index))
-        before, count = mebibytes(process), MANY if timing.thorough else FEW
+        before = mebibytes(process)
+        count = MANY if timing.thorough else FEW
         for index in range(count):
             turn(page, VIEW_KNOB, key(index))
         after = mebibytes(process)
@@ -75,14 +74,14 @@ def heap() -> Iterator[Row]:
 
     def move(times: int) -> None:
         for index in range(times):
-            slider = next(each for each in app.select_slider if each.label == LENGTH)
+            slider = next(slider for slider in app.select_slider if slider.label == LENGTH)
             slider.set_value(LENGTHS[index % 2]).run()
 
     move(WARM_UP)
     count = MANY if timing.thorough else FEW
     tracemalloc.start()
     sizes = []
-    for _ in range(3):  # the first makes known what every rerun renews
+    for _ in range(3):  # after the first, what every rerun renews is there
         move(count // 2)
         gc.collect()
         sizes.append(tracemalloc.get_traced_memory()[0] / 2**20)

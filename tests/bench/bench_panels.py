@@ -17,7 +17,7 @@ from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.store import Header
 from tests.bench import timing
-from tests.bench.timing import Row, by_turns, said
+from tests.bench.timing import Row, by_turns, in_words
 
 ROUNDS = 5
 
@@ -33,9 +33,8 @@ def first_runs() -> Iterator[tuple[str, Header]]:
     """The first shipped run of each length of each experiment, with its name."""
     for experiment_id in registry.experiment_ids():
         headers = [h for h in store.default().headers(experiment_id) if h.origin == "shipped"]
-        for length, header in sorted(
-            {size(header.config): header for header in reversed(headers)}.items()
-        ):
+        first = {size(header.config): header for header in reversed(headers)}
+        for length, header in sorted(first.items()):
             yield ", ".join(filter(None, (experiment_id, length))), header
 
 
@@ -55,22 +54,23 @@ def to_json(drawing: Drawing, run: Run, view: Any) -> str:
     return json.dumps(figure.to_dict()) if figure else ""
 
 
-def summary(what: str, found: dict[str, float]) -> Row:
-    slowest = max(found, key=lambda name: found[name])
-    middle = statistics.median(found.values())
-    return what, said(middle), f"median of {len(found)}; slowest {said(found[slowest])}, {slowest}"
+def summary(what: str, times: dict[str, float]) -> Row:
+    name, slowest = max(times.items(), key=lambda item: item[1])
+    remark = f"median of {len(times)}; slowest {in_words(slowest)}, {name}"
+    return what, in_words(statistics.median(times.values())), remark
 
 
 def rows() -> Iterator[Row]:
     """See the head of this file."""
     device.set_threads(1)
-    opened, drawn = {}, {}
+    opening = {}
+    drawing = {}
     for name, header in first_runs():
         run = store.default().load(header)
         assert run is not None
-        opened[name] = by_turns([lambda header=header: store.default().load(header)], ROUNDS)[0]
-        drawn |= {f"{panel} of {name}": seconds for panel, seconds in panels(run, header)}
-    yield summary("opening a shipped run", opened)
-    yield summary("a panel, from view to JSON", drawn)
-    for panel, seconds in drawn.items() if timing.thorough else ():
-        yield panel, said(seconds), ""
+        opening[name] = by_turns([partial(store.default().load, header)], ROUNDS)[0]
+        drawing |= {f"{panel} of {name}": seconds for panel, seconds in panels(run, header)}
+    yield summary("opening a shipped run", opening)
+    yield summary("a panel, from view to JSON", drawing)
+    for panel, seconds in drawing.items() if timing.thorough else ():
+        yield panel, in_words(seconds), ""

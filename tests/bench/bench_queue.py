@@ -10,9 +10,12 @@ from icl_core import registry
 from icl_core.jobs import queue
 from icl_core.runs import store
 from icl_core.runs.request import Request
-from tests.bench.timing import Row, said, seconds
+from tests.bench.timing import Row, in_words, seconds
 
-EXPERIMENT, WAITING, VISITORS, LOOKS = "gdssm.layer", 1000, 30, 100
+EXPERIMENT = "gdssm.layer"
+WAITING = 1000
+VISITORS = 30
+LOOKS = 100
 
 
 def rows() -> Iterator[Row]:
@@ -20,14 +23,13 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as folder, patch.dict(os.environ, ICL_CACHE_DIR=folder):
         store.default.cache_clear()
         config = registry.experiment(EXPERIMENT).config
-        for each in range(WAITING):
-            setting = config(seed=each % 100, N=5 + each // 100)
-            queue.submit(Request(EXPERIMENT, setting), visitor=f"visitor{each % VISITORS}")
+        for index in range(WAITING):
+            setting = config(seed=index % 100, N=5 + index // 100)
+            queue.submit(Request(EXPERIMENT, setting), visitor=f"visitor{index % VISITORS}")
         waits = [seconds(queue.states) for _ in range(LOOKS + 1)][1:]  # the first reads them all
         assert len(queue.states()) == WAITING
         store.default().close()
         store.default.cache_clear()
-    remark = (
-        f"of {VISITORS} visitors; processor time, median of {LOOKS}, the slowest {said(max(waits))}"
-    )
-    yield f"a look at {WAITING:,} runs that wait", said(statistics.median(waits)), remark
+    slowest = in_words(max(waits))
+    remark = f"of {VISITORS} visitors; processor time, median of {LOOKS}, the slowest {slowest}"
+    yield f"a look at {WAITING:,} runs that wait", in_words(statistics.median(waits)), remark

@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -42,7 +43,8 @@ SWEPT = {  # by experiment, the classroom preset's fields, the knob that is swep
     "gdssm.layer": ({}, "learning_rate", [0.004 * 1.2**index for index in range(20)]),
 }
 COMPANIES = {20: "one process", 16: "one process", 8: "each of two processes"}
-LONE, ROUNDS = 3, 2  # runs one by one, and turns
+LONE = 3  # runs one by one
+ROUNDS = 2  # turns
 DOUBLED = {  # by experiment, fields that others need, and the settings that double
     "birth.induction": ({}, {"d": (32, 64, 128), "T": (64, 128, 256), "batch": (32, 64, 128)}),
     "memformers.convergence": (
@@ -55,8 +57,8 @@ DOUBLED = {  # by experiment, fields that others need, and the settings that dou
     ),
 }
 STEPS = 40
-# a worker that has imported everything waits for a line; told are the experiment, and of how many
-# workers it is one
+# a worker that has imported everything waits for a line; its arguments are the experiment, and of
+# how many workers it is one
 WORKER = """
 import sys
 from icl_core import registry
@@ -84,25 +86,25 @@ def rows() -> Iterator[Row]:
 def throughput(name: str) -> Iterator[Row]:
     """Runs a minute of processor time, one by one and together."""
     times: dict[int, list[float]] = {1: [], **{count: [] for count in COMPANIES}}
-    _made(name, 1, LONE)
+    seconds_a_run(name, 1, LONE)
     for _ in range(ROUNDS):
-        for company, found in times.items():
-            found.append(_made(name, company, max(company, LONE)))
+        for company, seconds in times.items():
+            seconds.append(seconds_a_run(name, company, max(company, LONE)))
     lone = statistics.median(times[1])
     for company, process in COMPANIES.items():
-        each = statistics.median(times[company])
+        joint = statistics.median(times[company])
         text = (
-            f"{60 / lone:.0f} runs a minute one by one, {60 / each:.0f} where {process} makes "
+            f"{60 / lone:.0f} runs a minute one by one, {60 / joint:.0f} where {process} makes "
             f"{company} as one"
         )
-        yield f"a sweep of {name}, {company} runs as one", f"{lone / each:.1f}", text
+        yield f"a sweep of {name}, {company} runs as one", f"{lone / joint:.1f}", text
 
 
 def on_the_clock(name: str) -> Iterator[Row]:
     """Runs a minute that a visitor sees, of one worker and of two; their start is not counted."""
     fields, knob, values = SWEPT[name]
     base = replace(registry.experiment(name).presets[0].config, **fields)
-    for count, said in ((1, "one process"), (2, "two processes")):
+    for count, processes in ((1, "one process"), (2, "two processes")):
         with _house(), ExitStack() as stack:
             for value in values:
                 queue.submit(Request(name, replace(base, **{knob: value})), later=True)
@@ -111,33 +113,34 @@ def on_the_clock(name: str) -> Iterator[Row]:
             workers = [
                 stack.enter_context(subprocess.Popen(command, **pipes)) for _ in range(count)
             ]
-            for each in workers:
-                each.stdout.readline()
+            for process in workers:
+                process.stdout.readline()
             start = time.perf_counter()
-            for each in workers:  # both begin before either is waited for
-                print(file=each.stdin, flush=True)
-            for each in workers:
-                each.wait()
+            for process in workers:  # both begin before either is waited for
+                print(file=process.stdin, flush=True)
+            for process in workers:
+                process.wait()
             minutes = (time.perf_counter() - start) / 60
-            made = sum(known.status == "done" for known in queue.states())
-            remark = f"{made} of {len(values)} runs in {60 * minutes:.1f} s on the clock"
-            yield f"a sweep of {name}, {said}", f"{made / minutes:.0f} runs a minute", remark
+            done = sum(job.status == "done" for job in queue.states())
+            remark = f"{done} of {len(values)} runs in {60 * minutes:.1f} s on the clock"
+            yield f"a sweep of {name}, {processes}", f"{done / minutes:.0f} runs a minute", remark
 
 
-def _made(name: str, company: int, count: int) -> float:
+def seconds_a_run(name: str, company: int, count: int) -> float:
     """Seconds of processor time a run, `count` of them, `company` at once."""
     fields, knob, values = SWEPT[name]
     base = replace(registry.experiment(name).presets[0].config, **fields)
     with _house():
         for value in values[:count]:
             queue.submit(Request(name, replace(base, **{knob: value})), later=True)
-        start, made = time.process_time(), 0
+        start = time.process_time()
+        done = 0
         with ExitStack() as stack:
             if company == 1:
                 stack.enter_context(patch.object(worker, "_shape", lambda job: (None, 1)))
-            while taken := worker.work(once=True, slots=1):
-                made += taken
-        assert made == count, f"{made} of {count} runs were made"
+            while jobs := worker.work(once=True, slots=1):
+                done += jobs
+        assert done == count, f"{done} of {count} runs were made"
         return (time.process_time() - start) / count
 
 
@@ -167,25 +170,22 @@ class Timed(Recorder):
 def step(name: str, **fields) -> float:
     """Milliseconds of a training step: those with an evaluation are the longer ones, and too few to
     count."""
-    experiment, progress = registry.experiment(name), Timed()
+    experiment = registry.experiment(name)
+    progress = Timed()
+    config = replace(experiment.presets[0].config, **{**fields, "steps": 10 * STEPS})
     with suppress(Interrupted):
-        experiment.run(
-            replace(experiment.presets[0].config, **{**fields, "steps": 10 * STEPS}), progress
-        )
-    taken = [
-        later - earlier for earlier, later in zip(progress.times, progress.times[1:], strict=False)
-    ]
-    return 1000 * statistics.median(taken[5:])
+        experiment.run(config, progress)
+    seconds = [later - earlier for earlier, later in pairwise(progress.times)]
+    return 1000 * statistics.median(seconds[5:])
 
 
 def growth(name: str, fields: dict, knob: str, values: tuple[int, ...]) -> Row:
     """How the cost of a step grows with a setting: the exponent between the last two of
     its values."""
-    found = [step(name, **{**fields, knob: value}) for value in values]
-    exponent = math.log2(found[-1] / found[-2])
-    text = (
-        f"{', '.join(f'{each:.2g}' for each in found)} ms at {knob} = {', '.join(map(str, values))}"
-    )
+    times = [step(name, **{**fields, knob: value}) for value in values]
+    exponent = math.log2(times[-1] / times[-2])
+    in_words = ", ".join(f"{milliseconds:.2g}" for milliseconds in times)
+    text = f"{in_words} ms at {knob} = {', '.join(map(str, values))}"
     return f"a step of {name} in {knob}", f"{knob}^{exponent:.1f}", text
 
 

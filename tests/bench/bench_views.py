@@ -16,13 +16,14 @@ from playwright.sync_api import Browser, Page
 from icl_core import registry
 from icl_core.contract.knobs import knobs_of
 from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
-from tests.bench.timing import Row, said, short
+from tests.bench.timing import Row, in_words, short
 
 PAGES = ("", "birth", "memformers", "gdssm", "learners")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence", "learners")
 GRAFT = "birth?drawer=Graft"
 VIEW_KNOB = knobs_of(registry.experiment("birth.induction").view)["strength"].label
-ATLAS, MOVES = "birth?experiment=induction&d=32&T=32", 9
+ATLAS = "birth?experiment=induction&d=32&T=32"
+MOVES = 9
 ATLAS_KNOB = knobs_of(registry.experiment("birth.induction").config)["T"].label
 TRAINING_KNOB = knobs_of(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
@@ -73,13 +74,10 @@ def opening_rows(browser: Browser, address: str, page_name: str) -> Iterator[Row
             page.wait_for_function(FIRST)
             first = time.perf_counter() - start
             page.wait_for_function(ALL)
-            every = time.perf_counter() - start
+            last = time.perf_counter() - start
             page.wait_for_timeout(SETTLED)
-            yield (
-                f"page /{page_name}, {which}: all charts",
-                said(every),
-                f"the first after {said(first)}",
-            )
+            remark = f"the first after {in_words(first)}"
+            yield f"page /{page_name}, {which}: all charts", in_words(last), remark
     sent = f"{kilobytes(wire.http)} by HTTP, {kilobytes(wire.socket)} by the socket"
     yield f"page /{page_name}, first load: bytes", kilobytes(wire.http + wire.socket), sent
 
@@ -101,17 +99,15 @@ def step_row(browser: Browser, address: str) -> Row:
         page.locator(".clock input").press("ArrowLeft")
         page.wait_for_timeout(SETTLED)
         page.wait_for_function(ALL)
-        return (
-            "one snapshot step: bytes",
-            kilobytes(wire.socket + wire.http),
-            "/birth, the server's answer to it",
-        )
+        bytes_received = kilobytes(wire.socket + wire.http)
+        return "one snapshot step: bytes", bytes_received, "/birth, the server's answer to it"
 
 
 def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterator[Row]:
     """A view knob: time on the clock, the server's processor time in the mean, as its ticks are
     coarse, and bytes."""
-    waits, sent = [], []
+    waits = []
+    sent = []
     with window(browser, f"{address}/{GRAFT}") as (page, wire):
         before = process.cpu_times()
         for key in KEYS:
@@ -123,8 +119,8 @@ def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterat
             sent.append(wire.socket + wire.http)
         after = process.cpu_times()
     used = (after.user + after.system - before.user - before.system) / len(KEYS)
-    remark = f"median of {len(KEYS)}; {said(used)} of the server's processor"
-    yield "a view knob to its figures", said(statistics.median(waits)), remark
+    remark = f"median of {len(KEYS)}; {in_words(used)} of the server's processor"
+    yield "a view knob to its figures", in_words(statistics.median(waits)), remark
     yield "one knob move: bytes", kilobytes(statistics.median(sent)), f"/{GRAFT}, a view knob"
 
 
@@ -135,21 +131,17 @@ def atlas_row(browser: Browser, address: str) -> Row:
     with window(browser, f"{address}/{ATLAS}") as (page, _):
         for move in range(MOVES):
             page.evaluate(MOVED)
-            page.get_by_role("slider", name=ATLAS_KNOB).press(
-                "ArrowLeft" if move % 2 else "ArrowRight"
-            )
+            key = "ArrowLeft" if move % 2 else "ArrowRight"
+            page.get_by_role("slider", name=ATLAS_KNOB).press(key)
             waits.append(page.evaluate("window.benchMoved"))
             page.wait_for_timeout(SETTLED)
-    firsts, every = zip(*waits, strict=True)
-    again = (
-        f"their first after {said(statistics.median(firsts) / 1e3)}; the first move "
-        f"{said(every[0] / 1e3)}"
+    firsts, lasts = zip(*waits, strict=True)
+    remark = (
+        f"median of {MOVES}; their first after {in_words(statistics.median(firsts) / 1e3)}; the "
+        f"first move {in_words(lasts[0] / 1e3)}"
     )
-    return (
-        "a slider in the atlas to all charts",
-        said(statistics.median(every) / 1e3),
-        f"median of {MOVES}; {again}",
-    )
+    median = in_words(statistics.median(lasts) / 1e3)
+    return "a slider in the atlas to all charts", median, remark
 
 
 def training(page: Page) -> tuple[float, float]:
@@ -180,9 +172,6 @@ def rows() -> Iterator[Row]:
             yield atlas_row(chromium, address)
             with window(chromium, f"{address}/gdssm") as (page, _):
                 firsts, ends = zip(*(training(page) for _ in range(TRAININGS)), strict=True)
-            remark = f"its first curve after {said(statistics.median(firsts))}; /gdssm, {load}"
-            yield (
-                "a training knob to the figures of a new run",
-                said(statistics.median(ends)),
-                remark,
-            )
+            remark = f"its first curve after {in_words(statistics.median(firsts))}; /gdssm, {load}"
+            median = in_words(statistics.median(ends))
+            yield "a training knob to the figures of a new run", median, remark

@@ -63,18 +63,11 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
-    command = [
-        sys.executable,
-        "-m",
-        "streamlit",
-        "run",
-        "app.py",
-        f"--server.port={port}",
-        "--server.headless=true",
-    ]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+    command += [f"--server.port={port}", "--server.headless=true"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         environment = {**os.environ, "ICL_CACHE_DIR": cache}
-        started = subprocess.Popen(
+        process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
         )
         try:
@@ -86,10 +79,10 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
                 ):
                     break
                 time.sleep(0.05)
-            yield address, psutil.Process(started.pid)
+            yield address, psutil.Process(process.pid)
         finally:
-            started.terminate()
-            started.wait(120)
+            process.terminate()
+            process.wait(120)
 
 
 @contextmanager

@@ -32,9 +32,9 @@ def by_turns(
     training does on its batches. The first turns, to warm up, do not count."""
     times = []
     for turn in range(rounds + 1):
-        given = fresh(turn)
-        times.append([seconds(work, *given) for work in ways])
-    return [statistics.median(each) for each in zip(*times[1:], strict=True)]
+        arguments = fresh(turn)
+        times.append([seconds(work, *arguments) for work in ways])
+    return [statistics.median(column) for column in zip(*times[1:], strict=True)]
 
 
 def compared(
@@ -48,7 +48,7 @@ def compared(
     """The row of a way that is so many times as fast as another; with `work`, the fast one, also
     the share of the machine's peak at which its products run."""
     share = f"; {of_peak(work, fast)}" if work else ""
-    remark = f"{slow_name} {said(slow)}, here {said(fast)}{note}{share}"
+    remark = f"{slow_name} {in_words(slow)}, here {in_words(fast)}{note}{share}"
     return what, f"{short(slow / fast)} ×", remark
 
 
@@ -74,12 +74,11 @@ def machine_row() -> Row:
     """What this machine can do at its best, on one thread."""
     small = torch.zeros(2)
     overhead = min(seconds(_often, small.add_, 1) for _ in range(5)) / OFTEN
-    remark = f"float32 products of {PEAK_SIZE} × {PEAK_SIZE}; a tiny operation takes "
-    return (
-        "the peak of this machine",
-        f"{short(peak() / 1e9)} GFLOP/s",
-        (f"{remark}{short(1e6 * overhead)} µs; one thread"),
+    remark = (
+        f"float32 products of {PEAK_SIZE} × {PEAK_SIZE}; a tiny operation takes "
+        f"{short(1e6 * overhead)} µs; one thread"
     )
+    return "the peak of this machine", f"{short(peak() / 1e9)} GFLOP/s", remark
 
 
 def _often(work: Work, *arguments: object) -> None:
@@ -87,7 +86,7 @@ def _often(work: Work, *arguments: object) -> None:
         work(*arguments)
 
 
-def said(count: float) -> str:
+def in_words(count: float) -> str:
     """Seconds in two digits: "31 ms"."""
     return f"{short(count)} s" if count >= 0.2 else f"{short(1000 * count)} ms"
 

@@ -33,15 +33,16 @@ class Window:
     async def answer(self) -> float:
         """Ask for the page as it is set; seconds until the last of it is there."""
         start = time.perf_counter()
-        await self.socket.send(self._asked())
+        await self.socket.send(self._question())
         async with asyncio.timeout(LONGEST):
             while not self._reads(ForwardMsg.FromString(await self.socket.recv(decode=False))):
                 pass
         return time.perf_counter() - start
 
-    def _asked(self) -> bytes:
+    def _question(self) -> bytes:
         message = BackMsg()
-        message.rerun_script.page_name, message.rerun_script.query_string = self.page, self.query
+        message.rerun_script.page_name = self.page
+        message.rerun_script.query_string = self.query
         for widget, value in self.moved.items():
             state = message.rerun_script.widget_states.widgets.add(id=widget)
             state.string_array_value.data.append(value)
@@ -54,10 +55,10 @@ class Window:
             self.query = message.page_info_changed.query_string
         if kind == "delta":
             element = message.delta.new_element
-            shown = element.WhichOneof("type")
-            if shown == "slider" and element.slider.options:
+            content = element.WhichOneof("type")
+            if content == "slider" and element.slider.options:
                 self.sliders[element.slider.id.rpartition(":")[2]] = element.slider.id
-            self.faults += shown == "exception"
+            self.faults += content == "exception"
         return kind == "script_finished"
 
 
@@ -79,17 +80,18 @@ async def visitor(
     async with connect(
         socket, subprotocols=["streamlit"], origin=address, max_size=None
     ) as open_socket:  # type: ignore
-        window, taken = Window(open_socket, visit.page, visit.query), []
+        window = Window(open_socket, visit.page, visit.query)
+        waits = []
         await window.answer()
-        known = sorted(set(visit.grid) & set(window.sliders))
+        names = sorted(set(visit.grid) & set(window.sliders))
         await begin.wait()
         end = time.monotonic() + seconds
         await asyncio.sleep(rng.uniform(0, THINKS[1]))
         while time.monotonic() < end:
-            name = rng.choice(known)
+            name = rng.choice(names)
             window.moved[window.sliders[name]] = rng.choice(visit.grid[name])
-            taken.append(await window.answer())
+            waits.append(await window.answer())
             await asyncio.sleep(rng.uniform(*THINKS))
     if window.faults:
         raise RuntimeError(f"{window.faults} faults on {visit.page}")
-    return taken
+    return waits

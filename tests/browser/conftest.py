@@ -89,15 +89,8 @@ def serve(
 
     def start(port: int = 0) -> str:
         port = port or free_port()
-        command = [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            "app.py",
-            f"--server.port={port}",
-            "--server.headless=true",
-        ]
+        command = [sys.executable, "-m", "streamlit", "run", "app.py"]
+        command += [f"--server.port={port}", "--server.headless=true"]
         log = (site / f"{port}.log").open("wb")
         address = f"http://localhost:{port}"
         server = subprocess.Popen(
@@ -147,7 +140,7 @@ def errors() -> Iterator[list[str]]:
 @pytest.fixture
 def hear(errors: list[str]) -> Iterator[Callable[[Page], None]]:
     """Note the errors of a window until the test ends."""
-    heard: list[Page] = []
+    pages: list[Page] = []
 
     def complain(message: ConsoleMessage) -> None:
         address = message.location.get("url", "")
@@ -161,10 +154,10 @@ def hear(errors: list[str]) -> Iterator[Callable[[Page], None]]:
     def listen(page: Page) -> None:
         page.on("console", complain)
         page.on("pageerror", fail)
-        heard.append(page)
+        pages.append(page)
 
     yield listen
-    for page in heard:
+    for page in pages:
         page.remove_listener("console", complain)
         page.remove_listener("pageerror", fail)
 
@@ -173,11 +166,13 @@ def hear(errors: list[str]) -> Iterator[Callable[[Page], None]]:
 def window(
     browser: Browser, profile: BrowserContext, hear: Callable[[Page], None]
 ) -> Iterator[Callable[..., Page]]:
-    """Opens a window of given width and colours; at the end of the test none may have logged an
+    """Open a window of some width and colours; at the end of the test none may have logged an
     error."""
     pages: list[Page] = []
 
-    def opened(width: int = 1400, colours: str = "light", **options: str | dict[str, str]) -> Page:
+    def open_window(
+        width: int = 1400, colours: str = "light", **options: str | dict[str, str]
+    ) -> Page:
         page = browser.new_page(**options) if options else profile.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
@@ -186,7 +181,7 @@ def window(
         pages.append(page)
         return page
 
-    yield opened
+    yield open_window
     for page in pages:
         page.close()
     profile.clear_cookies()
@@ -194,17 +189,17 @@ def window(
 
 
 @pytest.fixture(scope="session")
-def kept() -> dict[tuple[int, str], Page]:
+def open_windows() -> dict[tuple[int, str], Page]:
     """The windows that stay open from test to test, by their width and colours."""
     return {}
 
 
 @pytest.fixture
-def shown(
+def page_at(
     request: pytest.FixtureRequest,
     server: str,
     profile: BrowserContext,
-    kept: dict[tuple[int, str], Page],
+    open_windows: dict[tuple[int, str], Page],
     hear: Callable[[Page], None],
 ) -> Iterator[Callable[..., Page]]:
     """Show an address of the dashboard in a window that stays open from test to test, without
@@ -215,23 +210,23 @@ def shown(
 
     failed = request.session.testsfailed
 
-    def at(address: str, width: int = 1400, colours: str = "light") -> Page:
-        page = kept.get((width, colours)) or profile.new_page()
+    def show(address: str, width: int = 1400, colours: str = "light") -> Page:
+        page = open_windows.get((width, colours)) or profile.new_page()
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_default_timeout(DEADLINE * 1000)
         hear(page)
-        if (width, colours) not in kept:
-            kept[width, colours] = page
+        if (width, colours) not in open_windows:
+            open_windows[width, colours] = page
             return go(page, f"{server}{address}")
         page.mouse.move(0, 0)
         page.evaluate("document.activeElement?.blur()")  # keys are the clock's, as after a load
         return visit(page, address)
 
-    yield at
+    yield show
     if request.session.testsfailed > failed:
-        while kept:
-            kept.popitem()[1].close()
+        while open_windows:
+            open_windows.popitem()[1].close()
     profile.clear_cookies()
     profile.pages[0].evaluate("localStorage.clear()")
 

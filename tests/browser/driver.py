@@ -15,7 +15,7 @@ DRAWN = """() =>
     && [...document.querySelectorAll("style")].some(style =>
       style.textContent.includes(".block-container"))"""
 SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
-    .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
+    .map(plot => plot.layout.meta?.snapshot).filter(snapshot => snapshot !== undefined)"""
 # What traces look like, without how an image is scaled, which is written in two ways: by chart, of
 # those that are painted and not drawn in full.
 PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
@@ -35,9 +35,7 @@ def go(page: Page, address: str) -> Page:
 
 def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
-    page.wait_for_function(
-        DRAWN
-    )  # looks at every frame; waiting for a locator looks twice a second
+    page.wait_for_function(DRAWN)  # looks at every frame; waiting for a locator, twice a second
     assert page.locator('[class*="st-key-fault-"]').count() == 0, "a fault is on the page"
     return page
 
@@ -96,7 +94,7 @@ def watch(page: Page, start: str) -> None:
             const look = () => {
                 const texts = 'h3, [data-testid=stCaptionContainer] p';
                 const all = [...document.querySelectorAll(texts)];
-                const title = all.find(each => each.textContent.startsWith(start));
+                const title = all.find(text => text.textContent.startsWith(start));
                 if (title &&
                   window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);
             };
@@ -124,15 +122,15 @@ def tall(window: Callable[..., Page]) -> Page:
 def together(tab: Page, at: int | None = None) -> int:
     """The snapshot that every moving panel shows, once they show the same, and the clock's; once it
     is `at`."""
-    found: list[int] = []
+    snapshots: list[int] = []
 
-    def one() -> bool:
-        found[:] = tab.evaluate(SNAPSHOTS)
+    def agree() -> bool:
+        snapshots[:] = tab.evaluate(SNAPSHOTS)
         clock = int(tab.get_by_role("slider", name="training step shown").input_value())
-        return bool(found) and set(found) == {clock} and clock == (clock if at is None else at)
+        return set(snapshots) == {clock} and at in (None, clock)
 
-    until(one, "every panel shows the snapshot of the clock")
-    return found[0]
+    until(agree, "every panel shows the snapshot of the clock")
+    return snapshots[0]
 
 
 def drag(tab: Page, place: int) -> None:

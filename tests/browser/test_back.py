@@ -10,17 +10,17 @@ from wire import Wire
 
 # whether nothing can be moved once the page is enabled again, and what was seen, in its order
 CONNECTED = """() => {
-    window.seen = [];
+    window.states = [];
     const app = document.querySelector("[data-testid=stApp]"),
       main = document.querySelector("[data-testid=stMain]");
     const look = () => {
-        window.seen.push([app.dataset.testConnectionState, app.dataset.testScriptState,
+        window.states.push([app.dataset.testConnectionState, app.dataset.testScriptState,
           main.isConnected, main.inert]);
         if (app.dataset.testConnectionState === "CONNECTED") setTimeout(() =>
-          (window.held ??= main.inert));
+          (window.wasInert ??= main.inert));
     };
     const watch = new MutationObserver(look);
-    for (const each of [app, main]) watch.observe(each, {attributes: true});
+    for (const part of [app, main]) watch.observe(part, {attributes: true});
 }"""
 
 
@@ -42,21 +42,16 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     servers[address].wait(timeout=20)
     expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
     script = tab.get_by_role("dialog").locator("code")
-    assert (
-        script.evaluate("told => getComputedStyle(told, '::after').content")
-        == '"streamlit run app.py"'
-    )
+    command = script.evaluate("script => getComputedStyle(script, '::after').content")
+    assert command == '"streamlit run app.py"'
     for page in (tab, other):
         expect(page.get_by_role("dialog")).to_be_visible()
         page.evaluate(CONNECTED)
     serve(int(address.rpartition(":")[2]))
     for page in (tab, other):
-        page.wait_for_function("window.held !== undefined")
-        told = (
-            "a move would be lost that is made before the server has run the page: "
-            f"{page.evaluate('window.seen')}"
-        )
-        assert page.evaluate("window.held"), told
+        page.wait_for_function("window.wasInert !== undefined")
+        states = page.evaluate("window.states")
+        assert page.evaluate("window.wasInert"), f"a move before the first run is lost: {states}"
         page.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
     settled(tab)
     step(tab, "inputs d", "ArrowRight")
@@ -69,20 +64,18 @@ def test_a_page_without_a_network_says_so_and_hears_what_was_changed(
     server: str, browser: Browser
 ) -> None:
     far = server.replace("localhost", "localhost.")  # with its dot it is the name of some machine
-    for address, said in (
-        (server, ""),
-        (far, "No network. Your changes will show as soon as it is back."),
-    ):
+    sentence = "No network. Your changes will show as soon as it is back."
+    for address, expected in ((server, ""), (far, sentence)):
         visit = browser.new_context()
         tab = go(visit.new_page(), f"{address}/toy?at_once=false&d=12")
         tab.wait_for_load_state("networkidle")
         visit.set_offline(True)
         tab.wait_for_function("!navigator.onLine")
         step(tab, "inputs d", "ArrowRight")
-        told = tab.locator(".offline")
-        expect(told).to_have_text(said)
+        message = tab.locator(".offline")
+        expect(message).to_have_text(expected)
         visit.set_offline(False)
-        expect(told).to_be_empty()
+        expect(message).to_be_empty()
         reached(tab, "**d=13*")
         visit.close()
 
@@ -93,11 +86,8 @@ def test_a_page_that_streamlit_has_given_up_on_loads_itself_anew(
     tab = browser.new_page()  # a window of the others' would count what it complains of
     wire = Wire(tab)
     go(tab, f"{server}/toy?at_once=false&d=12").evaluate("window.given_up = true")
-    wire.tell(
-        ForwardMsg(
-            ref_hash="of what it does not have", metadata=ForwardMsgMetadata(cacheable=False)
-        )
-    )
+    metadata = ForwardMsgMetadata(cacheable=False)
+    wire.tell(ForwardMsg(ref_hash="of what it does not have", metadata=metadata))
     tab.wait_for_function("!window.given_up")
     step(settled(tab), "inputs d", "ArrowRight")
     reached(tab, "**d=13*")

@@ -24,8 +24,8 @@ def type_sequence(page: Page, text: str) -> None:
     field.press("Enter")
 
 
-def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(shown: Window) -> None:
-    tab = shown(f"/birth?drawer={quote('Your own sequence')}")
+def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(page_at: Window) -> None:
+    tab = page_at(f"/birth?drawer={quote('Your own sequence')}")
     panel = tab.locator(".st-key-drawer")
     title = panel.get_by_role("heading", level=3).first
     expect(title).to_contain_text("predictions are right")
@@ -36,9 +36,8 @@ def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(shown: Windo
     expect(title).to_contain_text("predictions are right")
     assert title.inner_text() != sampled
     type_sequence(tab, "naïve")
-    expect(
-        panel.get_by_text("the sequence must be made of the vocabulary's").first
-    ).to_contain_text("got 'ï'")
+    problem = panel.get_by_text("the sequence must be made of the vocabulary's").first
+    expect(problem).to_contain_text("got 'ï'")
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     _the_stage_reads_what_is_typed_above_it(tab)
 

@@ -31,14 +31,14 @@ OUTLINED = """name => {
 
 def place(tab: Page, name: str, row: int, column: int) -> list[float]:
     """Where a cell is on the screen, once it stands still."""
-    seen: list[list[float] | None] = [None, None]
+    pixels: list[list[float] | None] = [None, None]
 
     def still() -> bool:
-        seen[:] = [seen[1], tab.evaluate(PIXEL, [name, row, column])]
-        return seen[0] is not None and seen[0] == seen[1]
+        pixels[:] = [pixels[1], tab.evaluate(PIXEL, [name, row, column])]
+        return pixels[0] is not None and pixels[0] == pixels[1]
 
     until(still, f"the map {name} stands still")
-    return seen[1] or []
+    return pixels[1] or []
 
 
 def point(tab: Page, name: str, row: int, column: int) -> None:
@@ -60,7 +60,7 @@ def saved(tab: Page, name: str, button: Locator) -> str:
     return file.path().read_text(encoding="utf-8", errors="replace")
 
 
-def asked(tab: Page) -> str:
+def cell_of(tab: Page) -> str:
     """The cell that the address names."""
     return parse_qs(urlsplit(tab.url).query).get("cell", [""])[0]
 
@@ -71,18 +71,17 @@ def field(tab: Page, name: str) -> Locator:
 
 
 def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_its_number(
-    shown: Window,
+    page_at: Window,
 ) -> None:
-    tab = shown("/birth")
+    tab = page_at("/birth")
 
     def pointed() -> bool:  # at the second t of hotshots, wherever it stands while the page settles
         point(tab, "second", 6, 3)
         return outlined(tab, "first") == outlined(tab, "second") == [6]
 
     until(pointed, "its row, in both maps of attention")
-    assert (
-        outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1
-    )  # its position, its character
+    # its position, its character
+    assert outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1
     letters = tab.evaluate(
         "document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character"
     )
@@ -114,7 +113,7 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     tab.mouse.down()
     tab.mouse.up()
     tab.wait_for_url("**cell=second*")
-    assert asked(tab) == "second:7:4" and "drawer=Numbers" in tab.url  # at once: Back undoes both
+    assert cell_of(tab) == "second:7:4" and "drawer=Numbers" in tab.url  # at once: Back undoes both
     expect(tab.locator(".st-key-one-number h3")).to_contain_text("7 't' attends to 4 's'")
     tab.mouse.move(5, 5)
     until(lambda: outlined(tab, "w_k1") == [6], "the cell of the link stays outlined")
@@ -125,8 +124,8 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     expect(tab.locator(".icl-links")).to_have_count(0)
 
 
-def test_the_keyboard_reaches_every_cell(shown: Window) -> None:
-    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_the_keyboard_reaches_every_cell(page_at: Window) -> None:
+    tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     title = tab.locator(".st-key-one-number h3")
     before = title.inner_text()
     field(tab, "Row").press("ArrowUp")
@@ -134,7 +133,7 @@ def test_the_keyboard_reaches_every_cell(shown: Window) -> None:
     reached(tab, "**cell=w_k2*3*3*")
     expect(title).not_to_have_text(before)
     until(lambda: outlined(settled(tab), "w_k2") == [2], "the row that was chosen is outlined")
-    assert asked(tab) == "w_k2:3:3"
+    assert cell_of(tab) == "w_k2:3:3"
     tab.get_by_role("button", name="⋯").click()
     expect(tab.locator("code.link")).to_contain_text("cell=w_k2:3:3")  # what is shared
     tab.go_back()
@@ -146,14 +145,13 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears taps
     tab.touchscreen.tap(*place(tab, "state", 1, 2))
     reached(tab, "**cell=state*")
-    assert asked(tab) == "state:2:3"
-    expect(tab.locator(".st-key-one-number h3")).to_contain_text(
-        "State after 10 pairs, row 2, column 3"
-    )
+    assert cell_of(tab) == "state:2:3"
+    title = tab.locator(".st-key-one-number h3")
+    expect(title).to_contain_text("State after 10 pairs, row 2, column 3")
 
 
-def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, shown: Window) -> None:
-    tab = shown("/birth?drawer=Numbers&cell=w_k2:2:3")
+def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, page_at: Window) -> None:
+    tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     first = tab.locator(".st-key-one-number h3").first.inner_text()
     tab.get_by_role("button", name="Keep it, to compare").click()
     reached(tab, "**kept=w_k2*2*3*")
@@ -167,17 +165,17 @@ def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, shown: Wind
     expect(other.locator(".st-key-kept-0 h3")).to_have_text(first)
     other.locator(".st-key-kept-0").get_by_role("button", name="Let it go").click()
     expect(other.locator(".st-key-kept-1 h3")).to_have_count(0)
-    bad = shown("/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
+    bad = page_at("/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
     expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
 
 
-def test_a_click_on_the_map_of_a_language_model_shows_the_head(shown: Window) -> None:
-    tab = shown("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
+def test_a_click_on_the_map_of_a_language_model_shows_the_head(page_at: Window) -> None:
+    tab = page_at("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
     tab.mouse.click(*place(tab, "heads", 0, 1))
     title = tab.locator(".st-key-seat-one h3")
     expect(title).to_have_text("Head 1.2 finds the previous token")
     assert parse_qs(urlsplit(tab.url).query)["shown"] == ["1.2"]
-    assert asked(tab) == ""  # no number is explained there
+    assert cell_of(tab) == ""  # no number is explained there
     expect(tab.locator(".st-key-drawer .st-key-panel-half-own_one h3")).to_contain_text("Head 3.3")
     chart = tab.locator(".st-key-panel-half-own_heads .nsewdrag").first
     chart.scroll_into_view_if_needed()

@@ -16,15 +16,15 @@ CHARTS = """() =>
     const {film, snapshot} = plot.layout?.meta ?? {}, full = plot._fullLayout ?? {};
     const axes = Object.entries(full).filter(([name]) => /^[xy]axis[0-9]*$/.test(name));
     const ends = ({range}) => range.map(end => Number(end).toFixed(6));
-    const shown = axes.map(([name, axis]) => [name, plot.layout[name]?.ticktext, ends(axis)]);
-    return {film, snapshot, kept: Boolean(plot.iclMine), data: JSON.stringify(plot.data),
-      axes: JSON.stringify(shown),
+    const ticks = axes.map(([name, axis]) => [name, plot.layout[name]?.ticktext, ends(axis)]);
+    return {film, snapshot, isMarked: Boolean(plot.iclMine), data: JSON.stringify(plot.data),
+      axes: JSON.stringify(ticks),
       name: plot.closest('[data-testid=stPlotlyChart]').ariaLabel,
       title: plot.closest('[class*=st-key-seat-]').querySelector('[data-title]').textContent,
         texts: JSON.stringify((plot.layout?.annotations ?? []).map(({text}) => text))}; })"""
 
 
-def opened(tab: Page) -> Page:
+def drawn(tab: Page) -> Page:
     """When its charts are drawn."""
     tab.locator(".headline").filter(has_text=".").wait_for()
     return settled(tab)
@@ -34,7 +34,7 @@ def charts(tab: Page) -> list[dict[str, Any]]:
     """The charts, once a screen reader calls each by the finding that its title tells."""
 
     def named() -> bool:
-        return all(each["name"] == each["title"] != "" for each in tab.evaluate(CHARTS))
+        return all(chart["name"] == chart["title"] != "" for chart in tab.evaluate(CHARTS))
 
     until(named, "every figure is named by its finding")
     return tab.evaluate(CHARTS)
@@ -43,22 +43,21 @@ def charts(tab: Page) -> list[dict[str, Any]]:
 def test_charts_stay_and_show_the_other_run_as_a_fresh_page_does(
     server: str, window: Window
 ) -> None:
-    tab = opened(go(window(), server + HERE))
+    tab = drawn(go(window(), server + HERE))
     before = charts(tab)
-    assert len(before) > 2 and not any(each["kept"] for each in before)
-    tab.evaluate(
-        "() => document.querySelectorAll('.js-plotly-plot').forEach(plot => { plot.iclMine = "
-        "true; })"
-    )
+    assert len(before) > 2 and not any(chart["isMarked"] for chart in before)
+    plots = "document.querySelectorAll('.js-plotly-plot')"
+    tab.evaluate(f"() => {plots}.forEach(plot => {{ plot.iclMine = true; }})")
     tab.get_by_role("slider", name="layers").first.press("ArrowRight")
 
     def others() -> int:
         pairs = zip(charts(tab), before, strict=True)
-        return sum(now["film"] != was["film"] for now, was in pairs)
+        return sum(after["film"] != chart["film"] for after, chart in pairs)
 
     until(lambda: others() == len(before), "every chart shows another run")
     moved = charts(settled(tab))
-    fresh = charts(opened(go(window(), tab.url)))
-    assert all(each["kept"] for each in moved) and not any(each["kept"] for each in fresh)
-    for now, then in zip(moved, fresh, strict=True):
-        assert now | {"kept": None} == then | {"kept": None}
+    fresh = charts(drawn(go(window(), tab.url)))
+    assert all(chart["isMarked"] for chart in moved)
+    assert not any(chart["isMarked"] for chart in fresh)
+    for computed, expected in zip(moved, fresh, strict=True):
+        assert computed | {"isMarked": True} == expected | {"isMarked": True}

@@ -19,18 +19,18 @@ def slider(tab: Page) -> Locator:
 # gone back meanwhile.
 BACK_MEANWHILE = """
     const push = history.pushState, listen = WebSocket.prototype.addEventListener;
-    let held = null;
+    let delayed = null;
     WebSocket.prototype.addEventListener = function (what, hear, ...more) {
-        const later = (event) => (held && what === "message" ? held.push(() =>
+        const later = (event) => (delayed && what === "message" ? delayed.push(() =>
           hear(event)) : hear(event));
         listen.call(this, what, later, ...more);
     };
-    window.backMeanwhile = () => void (history.pushState = function (...given) {
-        push.apply(this, given);
+    window.backMeanwhile = () => void (history.pushState = function (...state) {
+        push.apply(this, state);
         history.pushState = push;
-        held = [];
+        delayed = [];
         history.back();
-        setTimeout(() => ([held, window.heard] = [null, held.map((hear) => hear())]), 2000);
+        setTimeout(() => ([delayed, window.heard] = [null, delayed.map((hear) => hear())]), 2000);
     });
 """
 
@@ -48,8 +48,8 @@ def test_a_step_back_at_once_takes_the_clock_with_it(server: str, window: Window
     together(tab, last - 1)
 
 
-def test_the_same_rest_is_heard_again_after_a_step_back(shown: Window) -> None:
-    tab = shown("/toy")
+def test_the_same_rest_is_heard_again_after_a_step_back(page_at: Window) -> None:
+    tab = page_at("/toy")
     last = slider(tab).input_value()
     tab.keyboard.press("ArrowLeft")
     reached(tab, "**/toy?step=*")
@@ -104,8 +104,8 @@ def test_a_key_that_comes_before_a_beats_answer_counts(server: str, window: Wind
     assert slider(tab).input_value() == there
 
 
-def test_a_beat_that_is_played_on_stays_where_it_was_played_to(shown: Window) -> None:
-    tab = shown("/toy?beat=start&step=0")
+def test_a_beat_that_is_played_on_stays_where_it_was_played_to(page_at: Window) -> None:
+    tab = page_at("/toy?beat=start&step=0")
     slider(tab).press("End")
     reached(tab, lambda address: "beat=start" in address and not address.endswith("step=0"))
     assert "step=" in tab.url

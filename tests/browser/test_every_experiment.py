@@ -19,8 +19,10 @@ from icl_core.contract.knobs import knobs_of, main_knobs
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]
 FIRST = [next(iter(registry.papers()[paper].experiments)) for paper in PAPERS]
-DESK, PROJECTOR = {"width": 1400, "height": 900}, {"width": 1280, "height": 720}
-LAPTOP, WIDE = {"width": 1366, "height": 768}, {"width": 1920, "height": 1080}
+DESK = {"width": 1400, "height": 900}
+PROJECTOR = {"width": 1280, "height": 720}
+LAPTOP = {"width": 1366, "height": 768}
+WIDE = {"width": 1920, "height": 1080}
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
     .filter(text => text.textContent.trim()).map(text =>
       parseFloat(getComputedStyle(text).fontSize)))"""
@@ -99,24 +101,24 @@ def the_main_knobs_are_in_sight(tab: Page, experiment: Experiment) -> None:
     for size in sizes:
         tab.set_viewport_size(size)
 
-        def seen() -> list[str]:
+        def in_sight() -> list[str]:
             knobs = tab.evaluate(KNOBS)
             return [name for name, bottom in knobs if bottom <= LAPTOP["height"]]
 
-        until(lambda: seen() == expected, f"all main knobs at {size}", lambda: f"{seen()}")
+        until(lambda: in_sight() == expected, f"all main knobs at {size}", lambda: f"{in_sight()}")
 
 
 def every_drawer_opens(tab: Page, experiment: Experiment) -> None:
     """One after the other, with all its panels."""
-    shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]
-    for drawer in dict.fromkeys(each.place for each in shown if each.place != STAGE):
+    config = experiment.presets[0].config
+    drawings = [drawing for drawing in experiment.drawings if drawing.applies(config)]
+    for drawer in dict.fromkeys(drawing.place for drawing in drawings if drawing.place != STAGE):
         tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
-        for drawing in (each for each in shown if each.place == drawer):
+        for drawing in (drawing for drawing in drawings if drawing.place == drawer):
             key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
-            drawn = tab.locator(f".st-key-{key}").locator(
-                ".main-svg, table, [data-testid=stDataFrame]"
-            )
-            drawn.locator("visible=true").first.wait_for()
+            panel = tab.locator(f".st-key-{key}")
+            content = panel.locator(".main-svg, table, [data-testid=stDataFrame]")
+            content.locator("visible=true").first.wait_for()
         settled(tab)
     assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
 

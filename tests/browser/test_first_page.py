@@ -33,9 +33,8 @@ def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: 
     go(tab, server)
     slider = tab.get_by_role("slider", name="training step shown")
     expect(tab.locator(".headline")).to_contain_text("Step")
-    expect(slider).to_have_value(
-        str(tab.evaluate("() => document.querySelector('.clock input').max"))
-    )
+    last = tab.evaluate("() => document.querySelector('.clock input').max")
+    expect(slider).to_have_value(str(last))
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     for key, place in (("Home", "0"), ("ArrowRight", "1"), ("ArrowRight", "2")):
         wire.hold()
@@ -43,7 +42,7 @@ def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: 
         wire.ran(1)
         wire.free()
         expect(slider).to_have_value(place)  # also once the server has answered to the key before
-        tab.wait_for_function(f"({SHOWN})().every(shown => shown === {place})")
+        tab.wait_for_function(f"({SHOWN})().every(snapshot => snapshot === {place})")
 
 
 def test_it_plays_by_itself_once(server: str, window: Window) -> None:
@@ -52,8 +51,7 @@ def test_it_plays_by_itself_once(server: str, window: Window) -> None:
     go(tab, server)
     expect(tab.get_by_role("button", name="Stop", exact=True)).to_be_visible()
     last = int(tab.evaluate("() => document.querySelector('.clock input').max"))
-    tab.wait_for_function(f"({SHOWN})().every(shown => shown > 0 && shown < {last})")
-    expect(
-        tab.get_by_role("button", name="Play", exact=True)
-    ).to_be_visible()  # it has played to its end
-    tab.wait_for_function(f"({SHOWN})().every(shown => shown === {last})")
+    tab.wait_for_function(f"({SHOWN})().every(snapshot => snapshot > 0 && snapshot < {last})")
+    # it has played to its end
+    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    tab.wait_for_function(f"({SHOWN})().every(snapshot => snapshot === {last})")

@@ -41,22 +41,22 @@ def enlarge(plot: Locator) -> None:
 @pytest.mark.parametrize("colours", ["light", "dark"])
 @pytest.mark.parametrize("place", ["[class*='st-key-chart-first']", ".st-key-drawer"])
 def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
-    shown: Window, place: str, colours: str
+    page_at: Window, place: str, colours: str
 ) -> None:
-    tab = shown("/birth?drawer=Graft", colours=colours)
+    tab = page_at("/birth?drawer=Graft", colours=colours)
     plot = tab.locator(f"{place} .js-plotly-plot").first
     plot.scroll_into_view_if_needed()
     tab.locator(".headline").filter(has_text=".").wait_for()
     before = plot.evaluate(SIZE)
     heading = "[data-title=first]" if "chart" in place else ".st-key-drawer h3"
-    said = tab.locator(heading).first.inner_text()
+    finding = tab.locator(heading).first.inner_text()
     enlarge(plot)
     until(lambda: min(plot.evaluate(SIZE)[:2]) > 800, "the chart fills the window")
     until(lambda: plot.evaluate(SIZE)[:2] == plot.evaluate(SIZE)[2:4], "it is drawn in that size")
     assert plot.evaluate(SIZE)[4] > 0.75 * 900 - 60  # what is drawn fills it
     assert plot.evaluate(ALONE)
     title = tab.locator(".icl-full-title")
-    expect(title).to_contain_text(said)
+    expect(title).to_contain_text(finding)
     if "chart" in place:
         bar = plot.evaluate(BAR)
         assert bar["colours"] > 0.95 * bar["map"]
@@ -79,8 +79,8 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     expect(title).to_have_count(0)
 
 
-def test_a_map_keeps_its_size_when_the_window_changes_twice(shown: Window) -> None:
-    tab = shown("/birth")
+def test_a_map_keeps_its_size_when_the_window_changes_twice(page_at: Window) -> None:
+    tab = page_at("/birth")
     plot = tab.locator("[class*='st-key-chart-first'] .js-plotly-plot")
     tab.locator(".headline").filter(has_text=".").wait_for()
     tab.keyboard.press("ArrowLeft")  # what moves it brings a layout of its own
@@ -92,8 +92,8 @@ def test_a_map_keeps_its_size_when_the_window_changes_twice(shown: Window) -> No
     until(lambda: plot.evaluate(SIZE) == before, "it is what it was")
 
 
-def test_what_explains_a_panel_can_be_pointed_at(shown: Window) -> None:
-    tab = shown("/birth")
+def test_what_explains_a_panel_can_be_pointed_at(page_at: Window) -> None:
+    tab = page_at("/birth")
     tab.set_viewport_size({"width": 1366, "height": 768})
     settled(tab)
     for mark in tab.locator('[class*="st-key-seat-"] .caption').all():
@@ -105,9 +105,9 @@ def test_what_explains_a_panel_can_be_pointed_at(shown: Window) -> None:
 @pytest.mark.parametrize(
     "page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"]
 )
-def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(shown: Window, page: str) -> None:
-    tab = shown(f"/{page}")
+def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(page_at: Window, page: str) -> None:
+    tab = page_at(f"/{page}")
     tab.locator(".st-key-drawer .main-svg" if "drawer" in page else ".main-svg").first.wait_for()
     settled(tab)
-    found = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)
-    assert found and all(tools <= drawn + 2 for tools, drawn in found), found
+    heights = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)
+    assert heights and all(tools <= drawn + 2 for tools, drawn in heights), heights

@@ -18,15 +18,14 @@ def quiet(tab: Page) -> None:
     expect(tab.locator(".st-key-current .js-plotly-plot .main-svg").first).to_be_visible()
 
 
-def test_one_feature_and_one_pair_train_and_draw(shown: Window) -> None:
-    tab = shown(f"/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
+def test_one_feature_and_one_pair_train_and_draw(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("heading", name="After 1 of 1 pairs")).to_be_visible()
     expect(tab.get_by_role("slider", name="prompt")).to_have_count(1)
-    expect(tab.get_by_role("slider", name="pairs read")).to_have_count(
-        0
-    )  # one pair leaves nothing to choose
+    # one pair leaves nothing to choose
+    expect(tab.get_by_role("slider", name="pairs read")).to_have_count(0)
     quiet(tab)
 
 
@@ -42,8 +41,8 @@ def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(
     expect(seat.get_by_role("heading")).to_be_visible()
 
 
-def test_pairs_read_end_at_the_prompts_last(shown: Window) -> None:
-    tab = shown(f"/gdssm?token=99&drawer={BESIDE}")
+def test_pairs_read_end_at_the_prompts_last(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?token=99&drawer={BESIDE}")
     slider = tab.get_by_role("slider", name="pairs read")
     expect(slider).to_have_attribute("aria-valuetext", "10")
     slider.press("ArrowLeft")
@@ -54,44 +53,41 @@ def test_pairs_read_end_at_the_prompts_last(shown: Window) -> None:
     reached(tab, lambda address: "token" not in address)
 
 
-def typed(field: Locator, text: str) -> None:
+def enter(field: Locator, text: str) -> None:
     """Write `text` into a field and leave it."""
     field.fill(text)
     field.press("Enter")
 
 
-def test_points_that_are_none_are_named_beside_their_field(shown: Window) -> None:
-    tab = shown(f"/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
+def test_points_that_are_none_are_named_beside_their_field(page_at: Window) -> None:
+    tab = page_at(f"/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
     panel = tab.locator(".st-key-drawer")
-    field, title = (
-        panel.get_by_role("textbox", name="points x:y"),
-        panel.get_by_role("heading", level=3),
-    )
-    typed(field, "1:2, -1:-2")
+    field = panel.get_by_role("textbox", name="points x:y")
+    title = panel.get_by_role("heading", level=3)
+    enter(field, "1:2, -1:-2")
     expect(title).to_contain_text("least squares 2.00")
-    for text, said in (
+    for text, message in (
         ("a:b", f"{POINTS} 'a:b'"),
         ("1:2, 99:1", "points must have x from -10 to 10"),
         ("", "points must be 1 to 40 pairs x:y, got 0"),
         ("1:", f"{POINTS} '1:'"),
     ):
-        typed(field, text)
-        expect(panel.get_by_text(said)).to_be_visible()
+        enter(field, text)
+        expect(panel.get_by_text(message)).to_be_visible()
         expect(field).to_have_value(text)
         expect(panel.locator(".js-plotly-plot .main-svg").first).to_be_visible()
-    typed(field, "1:3")
+    enter(field, "1:3")
     expect(title).to_contain_text("least squares 3.00")
     expect(panel.get_by_test_id("stAlert")).to_have_count(0)
     quiet(tab)
 
 
-def test_sizes_that_are_none_are_named_and_the_figures_stay(shown: Window) -> None:
-    tab = shown("/gdssm?experiment=sizes")
+def test_sizes_that_are_none_are_named_and_the_figures_stay(page_at: Window) -> None:
+    tab = page_at("/gdssm?experiment=sizes")
     field = tab.get_by_role("textbox", name="context pairs N")
     for text, piece in (("0, -3", "0"), ("x", "x")):
-        typed(field, text)
-        expect(
-            tab.get_by_text(f"pairs must be whole numbers from 1 to 80, got '{piece}'")
-        ).to_be_visible()
+        enter(field, text)
+        message = f"pairs must be whole numbers from 1 to 80, got '{piece}'"
+        expect(tab.get_by_text(message)).to_be_visible()
         expect(field).to_have_value(text)
         quiet(tab)

@@ -48,22 +48,20 @@ def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
 
 def tops(tab: Page) -> list[float]:
     """Where the seats of the stage begin."""
-    return tab.evaluate(
-        "[...document.querySelectorAll('[class*=st-key-seat-]')].map(s => "
-        "s.getBoundingClientRect().top)"
-    )
+    seats = "[...document.querySelectorAll('[class*=st-key-seat-]')]"
+    return tab.evaluate(f"{seats}.map(seat => seat.getBoundingClientRect().top)")
 
 
 def still(tab: Page) -> list[float]:
     """The same, once nothing moves from one look to the next two."""
-    seen = [[0.0], [1.0], [2.0]]
+    looks = [[0.0], [1.0], [2.0]]
 
     def rests() -> bool:
-        seen[:] = [*seen[1:], tops(tab)]
-        return bool(seen[2]) and seen[0] == seen[1] == seen[2]
+        looks[:] = [*looks[1:], tops(tab)]
+        return bool(looks[2]) and looks[0] == looks[1] == looks[2]
 
     until(rests, "the stage stands still")
-    return seen[2]
+    return looks[2]
 
 
 def chart(tab: Page, seat: str) -> Locator:
@@ -79,14 +77,10 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
     expect(tab.locator(".says").last).to_be_visible()
     before = still(tab)
     train(tab)
-    expect(
-        tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first
-    ).to_be_visible()
     expect(tab.get_by_text("still training.")).to_be_visible()
-    expect(
-        tab.locator(".st-key-seat-weights:has([data-live]) .js-plotly-plot .main-svg").first
-    ).to_be_visible()  # the weights of this run, as they come
-    for seat in ("loss", "weights"):
+    for seat in ("loss", "weights"):  # of this run, as they come
+        live = f".st-key-seat-{seat}:has([data-live]) .js-plotly-plot .main-svg"
+        expect(tab.locator(live).first).to_be_visible()
         expect(chart(tab, seat)).to_have_css("opacity", "1")
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
     assert still(tab) == approx(before, abs=1)  # pixels
@@ -113,8 +107,8 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
-def test_a_run_made_here_trains_on_from_where_it_ended(shown: Window) -> None:
-    tab = shown("/toy?seed=9&steps=500&at_once=false")
+def test_a_run_made_here_trains_on_from_where_it_ended(page_at: Window) -> None:
+    tab = page_at("/toy?seed=9&steps=500&at_once=false")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     tab.get_by_role("button", name="Continue training").click()
@@ -176,7 +170,8 @@ def worker(environment: dict[str, str]) -> psutil.Process:
 def test_a_training_outlives_its_server(
     serve: Callable[[], str], servers: dict[str, Popen], environment: dict[str, str], window: Window
 ) -> None:
-    setting, killed = "toy?seed=7&steps=8000&at_once=false", serve()
+    setting = "toy?seed=7&steps=8000&at_once=false"
+    killed = serve()
     tab = go(window(), f"{killed}/{setting}")
     train(tab)
     expect(training(tab)).to_be_visible()
@@ -193,8 +188,8 @@ def test_a_training_outlives_its_server(
     expect(again.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
-def test_a_diverging_run_says_so_and_can_be_run_again(shown: Window) -> None:
-    tab = shown("/toy?rate=10.0&seed=5&at_once=false")
+def test_a_diverging_run_says_so_and_can_be_run_again(page_at: Window) -> None:
+    tab = page_at("/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
     expect(tab.get_by_text("The training failed: it diverged at step")).to_be_visible()
     main = tab.get_by_test_id("stMain")

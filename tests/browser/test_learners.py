@@ -34,10 +34,10 @@ def pairs_of(address: str) -> list[list[float]]:
 
 @pytest.mark.parametrize("experiment", ["prompt", "trained"])
 def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
-    shown: Window, experiment: str
+    page_at: Window, experiment: str
 ) -> None:
     drawer = "&drawer=Your%20own%20pairs" if experiment == "trained" else ""
-    tab = shown(f"/learners?experiment={experiment}{drawer}")
+    tab = page_at(f"/learners?experiment={experiment}{drawer}")
     tab.wait_for_function(f"({PLACES})().length === 10")
     tab.evaluate(TO_SIGHT)
     until(lambda: 0 < tab.evaluate(PLACES)[4][1] < HEIGHT, "the chart is in sight")
@@ -66,9 +66,9 @@ def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_of_five_features_two_are_dragged_and_three_stay(shown: Window) -> None:
+def test_of_five_features_two_are_dragged_and_three_stay(page_at: Window) -> None:
     address = "/learners?experiment=trained&preset=five%20features"
-    tab = shown(f"{address}&drawer=Your%20own%20pairs")
+    tab = page_at(f"{address}&drawer=Your%20own%20pairs")
     tab.wait_for_function(f"({PLACES})().length === 10")
     tab.evaluate(TO_SIGHT)
     until(lambda: 0 < tab.evaluate(PLACES)[4][1] < HEIGHT, "the chart is in sight")
@@ -86,8 +86,8 @@ def test_of_five_features_two_are_dragged_and_three_stay(shown: Window) -> None:
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_a_click_beside_a_pair_changes_nothing(shown: Window) -> None:
-    tab = shown("/learners")
+def test_a_click_beside_a_pair_changes_nothing(page_at: Window) -> None:
+    tab = page_at("/learners")
     tab.wait_for_function(f"({PLACES})().length === 10")
     places = tab.evaluate(PLACES)
     x = max(across for across, _ in places) + 40
@@ -99,7 +99,7 @@ def test_a_click_beside_a_pair_changes_nothing(shown: Window) -> None:
     assert tab.url == before
 
 
-def test_pairs_that_are_wrong_get_a_sentence_and_the_last_ones_stay(shown: Window) -> None:
-    tab = shown("/learners?points=1%202")
+def test_pairs_that_are_wrong_get_a_sentence_and_the_last_ones_stay(page_at: Window) -> None:
+    tab = page_at("/learners?points=1%202")
     expect(tab.get_by_text("your own pairs must be like '0.5 1: 2; -0.8 0: -1.4'")).to_be_visible()
     tab.wait_for_function(f"({PLACES})().length === 10")

@@ -13,7 +13,6 @@ from icl_core.runs import store
 Window = Callable[..., Page]
 PRESETS = '[data-testid=stSidebar] [class*="st-key-"][class*="-presets"]'
 LESSONS = registry.lessons()
-HIDDEN, SHOWN = "hidden", "visible"
 
 
 def enter(tab: Page, number: int, text: str) -> None:
@@ -23,9 +22,9 @@ def enter(tab: Page, number: int, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_lesson_opens_from_its_page_with_less_on_it(shown: Window, name: str) -> None:
+def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str) -> None:
     paper, lesson = LESSONS[name]
-    tab = shown("/lessons")
+    tab = page_at("/lessons")
     card = tab.locator(f".st-key-lesson-{name}")
     expect(card).to_contain_text("You will be able to")
     expect(card).to_contain_text(f"/{paper.name}?experiment={lesson.experiment}&lesson={name}")
@@ -79,35 +78,32 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(on).to_be_disabled()
     expect(tab.get_by_role("button", name="Show me")).to_have_count(0)
     hidden = tab.locator(".st-key-seat-w_o2 > *").first
-    expect(hidden).to_have_css("visibility", HIDDEN)
+    expect(hidden).to_have_css("visibility", "hidden")
     tab.locator(".st-key-choices button").last.click()
-    expect(tab.locator(".st-key-says").first).to_contain_text(
-        "Then layer 2 asks"
-    )  # the beat of the link
-    expect(hidden).to_have_css("visibility", SHOWN)
+    # the beat of the link
+    expect(tab.locator(".st-key-says").first).to_contain_text("Then layer 2 asks")
+    expect(hidden).to_have_css("visibility", "visible")
     expect(on).to_be_enabled()
 
 
-def test_a_lesson_that_is_not_here_is_told(shown: Window) -> None:
-    tab = shown("/birth?lesson=learned-steps")
-    told = tab.get_by_test_id("stAlert")
-    expect(told).to_contain_text(
-        "There is no lesson 'learned-steps' on this page; the lessons are "
-    )
-    expect(told).to_contain_text("learned-steps (Memformers)")
+def test_a_lesson_that_is_not_here_is_told(page_at: Window) -> None:
+    tab = page_at("/birth?lesson=learned-steps")
+    alert = tab.get_by_test_id("stAlert")
+    sentence = "There is no lesson 'learned-steps' on this page; the lessons are "
+    expect(alert).to_contain_text(sentence)
+    expect(alert).to_contain_text("learned-steps (Memformers)")
     expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
 
 
-def test_a_matrix_of_the_diagram_opens_its_panel(shown: Window) -> None:
-    tab = shown("/memformers?experiment=methods&drawer=The+model")
+def test_a_matrix_of_the_diagram_opens_its_panel(page_at: Window) -> None:
+    tab = page_at("/memformers?experiment=methods&drawer=The+model")
     diagram = tab.locator(".diagram")
     expect(diagram.locator("image")).to_have_count(4)
     diagram.get_by_role("button", name="register R₂").press("Enter")
     reached(tab, "**marks=learned*")
     expect(tab.locator(".st-key-seat-learned")).to_have_css("outline-style", "solid")
-    tab.wait_for_function(
-        "document.querySelector('[data-testid=stMain]').scrollTop === 0"
-    )  # no click while it scrolls
+    # no click while it scrolls
+    tab.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")
     settled(tab)
     diagram.get_by_role("button", name="A₃").click()
     reached(tab, "**drawer=Trained+beside+constructed*layer=3*")

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 Window = Callable[..., Page]
 
 
-def test_every_method_comes_with_one_click(shown: Window) -> None:
-    tab = shown("/memformers?drawer=Every+method")
+def test_every_method_comes_with_one_click(page_at: Window) -> None:
+    tab = page_at("/memformers?drawer=Every+method")
     panel = tab.locator(".st-key-panel-wide-depth")
     legend = panel.locator(".legendtext")
     expect(legend.filter(has_text="Nesterov")).to_have_count(0)

@@ -16,14 +16,11 @@ SIZES = {"N": 10, "T": 32, "d": 16}
 def file(**left: np.ndarray) -> FilePayload:
     """Random matrices but for those that are `left` as they are, as a browser uploads them."""
     draw = np.random.default_rng(0).normal
-    made = {
-        name: draw(size=[SIZES[each] for each in letters]) for name, letters in SHAPES.items()
-    } | left
-    return {
-        "name": "mine.safetensors",
-        "mimeType": "application/octet-stream",
-        "buffer": save(made),
+    matrices = {
+        name: draw(size=[SIZES[letter] for letter in letters]) for name, letters in SHAPES.items()
     }
+    content = save(matrices | left)
+    return {"name": "mine.safetensors", "mimeType": "application/octet-stream", "buffer": content}
 
 
 def upload(tab: Page) -> Locator:
@@ -35,22 +32,19 @@ def upload(tab: Page) -> Locator:
 
 def test_uploaded_matrices_are_seen_and_grafted(server: str, window: Callable[..., Page]) -> None:
     tab = go(window(), f"{server}/birth")
-    chosen = upload(tab)
-    chosen.set_input_files(file(W_K2=np.zeros((16, 17))))
-    expect(
-        tab.get_by_text("W_K2 must have the shape [d, d] = [16, 16], got [16, 17]. Nothing has")
-    ).to_be_visible()
-    chosen.set_input_files(file())
-    expect(
-        tab.get_by_text("N = 10, T = 32, d = 16; two layers; a feed-forward layer.")
-    ).to_be_visible()
+    chooser = upload(tab)
+    chooser.set_input_files(file(W_K2=np.zeros((16, 17))))
+    message = "W_K2 must have the shape [d, d] = [16, 16], got [16, 17]. Nothing has"
+    expect(tab.get_by_text(message)).to_be_visible()
+    chooser.set_input_files(file())
+    description = "N = 10, T = 32, d = 16; two layers; a feed-forward layer."
+    expect(tab.get_by_text(description)).to_be_visible()
     tab.get_by_role("button", name="Use these matrices").click()
     reached(tab, "**matrices=*")
     expect(tab.get_by_text("Measured here, not trained")).to_be_visible()
     tab.keyboard.press("Escape")
-    expect(settled(tab).locator(".headline")).to_contain_text(
-        "With your matrices, which are not trained here"
-    )
+    headline = settled(tab).locator(".headline")
+    expect(headline).to_contain_text("With your matrices, which are not trained here")
     for seat in ("first", "second", "probes", "w_k1", "w_k2", "w_o2"):
         expect(tab.locator(f".st-key-seat-{seat} .main-svg").first).to_be_visible()
     tab.get_by_test_id("stMain").get_by_text("Graft", exact=True).click()

@@ -18,9 +18,8 @@ def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> No
     expect(tab.get_by_text("got the byte 0xE4 in line 1")).to_be_visible()
     tab.get_by_label("Paste a text").fill(TEXT)
     tab.get_by_label("Paste a text").press("Control+Enter")
-    expect(
-        tab.get_by_text(f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: ")
-    ).to_be_visible()
+    description = f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: "
+    expect(tab.get_by_text(description)).to_be_visible()
     use = tab.get_by_role("button", name="Use this text")
 
     def used() -> bool:  # by key, as the popover may stand partly outside the window; a key that
@@ -37,5 +36,5 @@ def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> No
     expect(tab.get_by_role("button", name="Text: your own")).to_be_visible()
     settled(tab)
     link = tab.url.replace("steps=10", "steps=10&drawer=Your own sequence&sequence=größer größer")
-    shown = go(window(), link).locator('[class*="st-key-panel-wide-attention"]')
-    expect(shown.locator(".xtick text", has_text="ö").first).to_be_visible()
+    panel = go(window(), link).locator('[class*="st-key-panel-wide-attention"]')
+    expect(panel.locator(".xtick text", has_text="ö").first).to_be_visible()

@@ -14,15 +14,11 @@ from playwright.sync_api import Page, expect
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("[!_]*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
-STILL = (
-    "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 "
-    "!important }"
-)
+STILL = """* { transition: none !important; animation: none !important }
+[data-stale] { opacity: 1 !important }"""
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-RULES = {
-    "runOnly": {"type": "tag", "values": TAGS},
-    "resultTypes": ["violations"],
-}  # nothing is said of what passes
+# nothing is reported of what passes
+RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}
 
 # The titles of panels whose figure is higher than the box that it stands in.
 CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
@@ -41,9 +37,9 @@ Window = Callable[..., Page]
 @pytest.mark.parametrize("width, colours", [(1400, "light"), (390, "dark")])
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page or "start")
 def test_a_page_is_drawn_accessible_and_not_too_wide(
-    shown: Window, page: str, width: int, colours: str
+    page_at: Window, page: str, width: int, colours: str
 ) -> None:
-    tab = shown(f"/{page}", width, colours)
+    tab = page_at(f"/{page}", width, colours)
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_test_id("stException")).to_have_count(0)
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -64,20 +60,18 @@ MARKUP = f"{IMAGE} [y](//{HOST}) http://{HOST} www.{HOST} $x$ **b** :bug: <img>"
 
 def test_what_the_address_says_is_shown_as_text(server: str, window: Window) -> None:
     tab = window()
-    asked = []
-    tab.on("request", lambda request: asked.append(request.url))
+    requests = []
+    tab.on("request", lambda request: requests.append(request.url))
     go(tab, f"{server}/birth?{quote(MARKUP)}=1&preset={quote(IMAGE)}")
     warnings = tab.get_by_test_id("stAlert")
     expect(warnings.first).to_be_visible()
-    said = warnings.all_inner_texts()
-    shown = "".join(said).replace("\u2060", "")
-    assert len(said) == 2 and shown.count(IMAGE) == 2 and MARKUP[:78] in shown
-    assert (
-        warnings.locator("img, a, strong, em, code, .katex, [data-testid=stIconMaterial]").count()
-        == 0
-    )
+    texts = warnings.all_inner_texts()
+    text = "".join(texts).replace("\u2060", "")
+    assert len(texts) == 2 and text.count(IMAGE) == 2 and MARKUP[:78] in text
+    markup = "img, a, strong, em, code, .katex, [data-testid=stIconMaterial]"
+    assert warnings.locator(markup).count() == 0
     assert tab.locator("img").count() == 0
-    assert not any(url.startswith(f"http://{HOST}") for url in asked)
+    assert not any(url.startswith(f"http://{HOST}") for url in requests)
 
 
 @pytest.mark.parametrize("host, status", [("localhost", 101), ("outside.example", 403)])
@@ -95,8 +89,8 @@ def test_a_name_that_is_not_ours_gets_no_websocket(server: str, host: str, statu
     connection.close()
 
 
-def test_the_menu_leads_to_every_page(shown: Window) -> None:
-    tab = shown("/")
+def test_the_menu_leads_to_every_page(page_at: Window) -> None:
+    tab = page_at("/")
     links = tab.locator(".st-key-pages").get_by_role("link")
     expect(links).to_have_count(len(PAGES) - 1)  # stages lead to the page that compares runs
     for index in range(len(PAGES) - 1):
@@ -114,8 +108,8 @@ def test_a_page_opens_by_its_link_on_a_fresh_server(
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(shown: Window) -> None:
-    tab = shown("/claims?verdict=holds&paper=gdssm")
+def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(page_at: Window) -> None:
+    tab = page_at("/claims?verdict=holds&paper=gdssm")
     claims = tab.locator(".claim-table tr:has(td)")
     expect(claims).not_to_have_count(0)
     expect(claims.filter(has_not_text="✓ holds")).to_have_count(0)
@@ -128,8 +122,8 @@ def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(shown: W
     expect(claims.filter(has_text="✓ holds").first).to_be_visible()
 
 
-def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(shown: Window) -> None:
-    tab = shown("/claims?experiment=birth.steps")
+def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(page_at: Window) -> None:
+    tab = page_at("/claims?experiment=birth.steps")
     link = tab.get_by_role("link", name="Open W_O² recall on the stage")
     assert "marks=recalls" in (link.get_attribute("href") or "")
     link.click()

@@ -18,8 +18,8 @@ def test_the_first_paint_shows_a_run(server: str, window: Window) -> None:
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 
-def test_another_setting_shows_the_nearest_run_faded(shown: Window) -> None:
-    tab = shown("/toy?at_once=false")
+def test_another_setting_shows_the_nearest_run_faded(page_at: Window) -> None:
+    tab = page_at("/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=9*")
     expect(tab.get_by_text("nearest trained run, inputs d = 8")).to_be_visible()
@@ -31,21 +31,21 @@ def test_another_setting_shows_the_nearest_run_faded(shown: Window) -> None:
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 
-def test_the_clock_changes_the_figures(shown: Window) -> None:
-    tab = shown("/toy")
+def test_the_clock_changes_the_figures(page_at: Window) -> None:
+    tab = page_at("/toy")
     expect(tab.locator("[data-title=weights]")).to_have_attribute("data-title", "weights")
     step(tab, "training step shown", "ArrowLeft")
     reached(tab, re.compile(r"/toy\?step=2\d\d$"))  # the last but one
 
 
-def test_a_knob_of_the_view_is_in_the_address(shown: Window) -> None:
-    tab = shown("/toy?drawer=View")
+def test_a_knob_of_the_view_is_in_the_address(page_at: Window) -> None:
+    tab = page_at("/toy?drawer=View")
     step(tab, "seed shown", "ArrowRight")
     reached(tab, "**seed_shown=1*")
 
 
-def test_back_goes_back_through_the_settings(shown: Window) -> None:
-    tab = shown("/toy?at_once=false")
+def test_back_goes_back_through_the_settings(page_at: Window) -> None:
+    tab = page_at("/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
     reached(tab, "**d=9*")
     step(tab, "inputs d", "ArrowRight")
@@ -57,30 +57,26 @@ def test_back_goes_back_through_the_settings(shown: Window) -> None:
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 
-def test_bad_values_are_named_and_nothing_else_is_lost(shown: Window) -> None:
-    tab = shown("/toy?d=zz&rate=99&colour=red&snapshot=2")
-    for said in (
-        "d must be a whole number",
-        "rate must be a number from 0.001 to 10.0",
-        "no setting 'colour'",
-    ):
-        expect(tab.get_by_text(said)).to_be_visible()
-    expect(tab.locator(".clock output")).to_have_text(
-        "2 of 300"
-    )  # the third: the first ones are dense
+def test_bad_values_are_named_and_nothing_else_is_lost(page_at: Window) -> None:
+    tab = page_at("/toy?d=zz&rate=99&colour=red&snapshot=2")
+    expect(tab.get_by_text("d must be a whole number")).to_be_visible()
+    expect(tab.get_by_text("rate must be a number from 0.001 to 10.0")).to_be_visible()
+    expect(tab.get_by_text("no setting 'colour'")).to_be_visible()
+    # the third: the first ones are dense
+    expect(tab.locator(".clock output")).to_have_text("2 of 300")
     step(tab, "training step shown", "ArrowLeft")
     reached(tab, "**/toy?step=1")
 
 
-def test_an_unknown_experiment_or_preset_is_named(shown: Window) -> None:
-    tab = shown("/toy?experiment=run&preset=none")
+def test_an_unknown_experiment_or_preset_is_named(page_at: Window) -> None:
+    tab = page_at("/toy?experiment=run&preset=none")
     expect(tab.get_by_text("experiment must be one of walk, got 'run'")).to_be_visible()
     expect(tab.get_by_text("preset must be one of classroom, paper")).to_be_visible()
     expect(heading(tab, "The loss falls")).to_be_visible()
 
 
-def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(shown: Window) -> None:
-    tab = shown("/toy?at_once=false")
+def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(page_at: Window) -> None:
+    tab = page_at("/toy?at_once=false")
     line = tab.get_by_role("textbox", name="Setting as text")
     line.fill("d=11, sedes=2")
     line.press("Enter")
@@ -110,8 +106,8 @@ def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> 
     expect(again.get_by_test_id("stAlertContentWarning")).to_have_count(0)
 
 
-def test_the_bar_leads_to_the_projector_which_hides_menu_and_sidebar(shown: Window) -> None:
-    tab = shown("/toy")
+def test_the_bar_leads_to_the_projector_which_hides_menu_and_sidebar(page_at: Window) -> None:
+    tab = page_at("/toy")
     tab.locator(".room .projector").click()
     reached(tab, "**projector=1*")
     expect(tab.get_by_test_id("stSidebar")).to_be_hidden()

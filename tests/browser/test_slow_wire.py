@@ -17,9 +17,8 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(
     wire.hold()
     whole.click()
     wire.ran(1)
-    tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(
-        2
-    ).click()  # a move in its address of before
+    # a move in its address of before
+    tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(2).click()
     wire.ran(2)
     wire.let_through(1)
     whole.click()
@@ -32,10 +31,8 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(
 def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[..., Page]) -> None:
     """Widgets whose place was folded up while the page ran: a browser begins them again."""
     tab = go(window(), f"{server}/birth?drawer=Sweep")
-    number, drawers = (
-        tab.get_by_role("combobox", name="Number shown"),
-        tab.locator(".st-key-drawers"),
-    )
+    number = tab.get_by_role("combobox", name="Number shown")
+    drawers = tab.locator(".st-key-drawers")
     number.scroll_into_view_if_needed()
     number.click()
     tab.get_by_role("option").nth(1).click()
@@ -50,9 +47,5 @@ def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[
     reached(tab, "**at_once=false*")
     expect(tab.locator(".room .projector")).to_have_attribute("aria-pressed", "true")
     drawers.get_by_role("radio", name="Why").click()
-    reached(
-        tab,
-        lambda address: (
-            "drawer=Why" in address and "metric=" in address and "projector=1" in address
-        ),
-    )
+    fields = ("drawer=Why", "metric=", "projector=1")
+    reached(tab, lambda address: all(field in address for field in fields))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from conftest import until
 from driver import PAINTED, SNAPSHOTS, drag, go, let_go, reached, settled, tall, together
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocket, expect
 
 Window = Callable[..., Page]
 LARGEST = """name => Math.max(...document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)
@@ -31,17 +31,18 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(
 ) -> None:
     tab = tall(window)
     received: list[int] = []
-    tab.on(
-        "websocket",
-        lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))),
-    )
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framereceived", lambda frame: received.append(len(frame)))
+
+    tab.on("websocket", listen)
     go(tab, f"{server}/birth")
     last = together(tab)
     received.clear()
     for place in (0, 3, last - 1):
         drag(tab, place)
         together(tab, place)
-    said = tab.locator(".headline").inner_text()
+    headline = tab.locator(".headline").inner_text()
     assert not received  # while it is dragged
     assert len(tab.evaluate(PAINTED)) == 6
     let_go(tab)
@@ -49,7 +50,7 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(
     drag(tab, last - 3)
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_url("**/birth")  # it has played to its end, which is the page's own
-    assert together(tab, last) and tab.locator(".headline").inner_text() != said
+    assert together(tab, last) and tab.locator(".headline").inner_text() != headline
     tab.go_back()
     together(tab, last - 1)
 
@@ -88,9 +89,8 @@ def test_keys_step_and_play(server: str, window: Window) -> None:
     together(tab, start)
     tab.keyboard.press(" ")
     expect(tab.get_by_role("button", name="Stop")).to_be_visible()
-    tab.get_by_role("slider", name="training step shown").press(
-        " "
-    )  # a click leaves the focus there
+    # a click leaves the focus there
+    tab.get_by_role("slider", name="training step shown").press(" ")
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
 
 
@@ -113,9 +113,9 @@ def test_where_the_browser_cannot_move_the_charts_the_server_does(
     settled(tab)
 
 
-def test_a_page_that_is_pressed_stays_where_it_is(shown: Window) -> None:
+def test_a_page_that_is_pressed_stays_where_it_is(page_at: Window) -> None:
     """A drawer comes into sight once it is there, but not from under a finger."""
-    tab = shown("/birth")
+    tab = page_at("/birth")
     tab.evaluate(
         """() => {
             const press = () => {
@@ -152,12 +152,11 @@ def _a_graft_moves_the_stage(tab: Page) -> None:
     until(lambda: tab.evaluate(LARGEST, "w_o2") > 0, "the map is the trained one's")
 
 
-def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(shown: Window) -> None:
-    tab = shown("/birth")
+def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(page_at: Window) -> None:
+    tab = page_at("/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
-    tab.get_by_role("radio", name="Graft").or_(
-        tab.get_by_role("button", name="Graft")
-    ).first.click()
+    button = tab.get_by_role("button", name="Graft")
+    tab.get_by_role("radio", name="Graft").or_(button).first.click()
     reached(tab, "**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")

@@ -68,10 +68,8 @@ def test_a_plain_page_has_the_clock_of_the_dashboard(window, run, tmp_path: Path
     reached = page.locator(".clock input").input_value()
     assert run.steps[int(reached)] >= min(run.experiment.milestones(run.run).values())
     page.locator(".icl-stage .chart").last.scroll_into_view_if_needed()
-    until(
-        lambda: page.evaluate(SNAPSHOTS)[charts - 1] == int(reached),
-        "what comes into sight follows",
-    )
+    last_chart = f"{SNAPSHOTS}[{charts - 1}]"
+    until(lambda: page.evaluate(last_chart) == int(reached), "what comes into sight follows")
     page.locator(".clock input").fill(str(last - 1))
     page.keyboard.press("Space")  # it plays to the end and rests there
     until(lambda: page.locator(".clock input").input_value() == str(last), "the end")
@@ -96,12 +94,8 @@ def test_names_of_milestones_close_to_each_other_stand_beside_each_other(window,
 
 def test_a_widget_and_its_notebook_follow_each_other(window, run):
     widget = run.widget()
-    bodies = {
-        "": NOTEBOOK,
-        "widget.js": widget._esm,
-        "stage.json": widget.stage,
-        "plotly.js": get_plotlyjs(),
-    }
+    bodies = {"": NOTEBOOK, "widget.js": widget._esm, "stage.json": widget.stage}
+    bodies["plotly.js"] = get_plotlyjs()
     kinds = {"": "text/html", "widget.js": "text/javascript", "stage.json": "application/json"}
     page = window(base_url="http://notebook.test")
 

@@ -16,8 +16,8 @@ from icl_core.share import gallery
 
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]
-PHONE, ROOM = {"width": 390, "height": 844}, {"width": 1280, "height": 720}
-
+PHONE = {"width": 390, "height": 844}
+ROOM = {"width": 1280, "height": 720}
 
 # The outlined panels that the story's line lies over, with the pixels by which it does.
 COVERED = """() => {
@@ -29,11 +29,9 @@ COVERED = """() => {
     .filter(([, pixels]) => pixels > 2);
 }"""
 
-
 # Where the stage begins on the page, whatever part of the page is in sight.
 STAGE_TOP = """() => document.querySelector('[class*="st-key-stage-"]').getBoundingClientRect().top
     + document.querySelector("[data-testid=stMain]").scrollTop"""
-
 
 # Put something of 600 pixels above the row of drawers.
 GROW = """() => {
@@ -73,9 +71,8 @@ def beats(tab: Page, name: str) -> None:
 
 
 def says(tab: Page, text: str) -> None:
-    expect(tab.locator(".st-key-says").first).to_contain_text(
-        text
-    )  # two, while one takes the other's place
+    # two, while one takes the other's place
+    expect(tab.locator(".st-key-says").first).to_contain_text(text)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -85,8 +82,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     """From the last but one experiment on: that what the beats of all speak of is there, a test of
     the scripts says. On a phone, where the story's line
     sticks to the window's top, it covers no panel that it speaks of."""
-    found = registry.papers()[paper]
-    names = found.tour or tuple(found.experiments)
+    names = registry.papers()[paper].tour or tuple(registry.papers()[paper].experiments)
     stops = [
         (name, beat)
         for name in names
@@ -102,9 +98,8 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (_, beat) in enumerate(stops):
         reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
-        expect(tab.locator(".st-key-next button").first).to_contain_text(
-            "Next" if index + 1 < len(stops) else "Done"
-        )
+        button = "Next" if index + 1 < len(stops) else "Done"
+        expect(tab.locator(".st-key-next button").first).to_contain_text(button)
         if beat.ask:
             says(tab, beat.ask.ask)
             tab.locator(".st-key-choices button").first.click()
@@ -112,9 +107,8 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
         for mark in beat.marks:
             panel = f'[class~="st-key-seat-{mark}"], [class~="st-key-seat-wide-{mark}"], '
             panel += f'[class~="st-key-panel-half-{mark}"], [class~="st-key-panel-wide-{mark}"]'
-            expect(tab.locator(panel.replace(" ", "-").replace("-[", " [")).first).to_have_css(
-                "outline-style", "solid"
-            )
+            outlined = tab.locator(panel.replace(" ", "-").replace("-[", " [")).first
+            expect(outlined).to_have_css("outline-style", "solid")
         settled(tab)
         uncovered(tab)
         tab.keyboard.press("PageDown")
@@ -168,9 +162,8 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     tab.get_by_role("button", name="to a half").click()
     says(tab, "The answer: to less. You chose: to a half. It fell from")
     expect(hidden).to_have_css("visibility", "visible")
-    expect(tab.locator(".clock output")).to_contain_text(
-        "5 of 300"
-    )  # it has played to where half is gone
+    # it has played to where half is gone
+    expect(tab.locator(".clock output")).to_contain_text("5 of 300")
     tab.get_by_role("button", name="Why?").click()
     tab.get_by_role("textbox", name="Why, do you think?").fill("It is convex.")
     tab.get_by_role("textbox", name="Why, do you think?").press("Enter")
@@ -220,11 +213,11 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
     expect(marks).to_have_css("visibility", "visible")
 
 
-def test_the_tour_of_all_papers_leads_on(shown: Window) -> None:
-    papers = [found for found in registry.papers().values() if found.highlights]
-    assert [bool(found.bridge) for found in papers] == [number > 0 for number in range(len(papers))]
+def test_the_tour_of_all_papers_leads_on(page_at: Window) -> None:
+    papers = [paper for paper in registry.papers().values() if paper.highlights]
+    assert [bool(paper.bridge) for paper in papers] == [number > 0 for number in range(len(papers))]
     name, beat = papers[1].highlights[0]
-    tab = shown(f"/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
+    tab = page_at(f"/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
     says(tab, papers[1].bridge)
     experiment = registry.experiment(f"{papers[1].name}.{name}")
     says(tab, brief_of(experiment.story, experiment.presets[0].config))
@@ -252,27 +245,25 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     assert "beat" not in tab.url
 
 
-def test_a_bad_beat_or_panel_is_told(shown: Window) -> None:
-    tab = shown("/toy?beat=nowhere&marks=loss,nothing")
-    expect(
-        tab.get_by_text("There is no beat nowhere here; there are start, fall, end.")
-    ).to_be_visible()
-    expect(
-        tab.get_by_text("There is no panel nothing here; there are loss, weights, spread.")
-    ).to_be_visible()
+def test_a_bad_beat_or_panel_is_told(page_at: Window) -> None:
+    tab = page_at("/toy?beat=nowhere&marks=loss,nothing")
+    beat = "There is no beat nowhere here; there are start, fall, end."
+    expect(tab.get_by_text(beat)).to_be_visible()
+    panel = "There is no panel nothing here; there are loss, weights, spread."
+    expect(tab.get_by_text(panel)).to_be_visible()
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
-def test_a_try_is_a_link_that_sets_knobs_and_outlines(shown: Window) -> None:
-    tab = shown("/toy")
+def test_a_try_is_a_link_that_sets_knobs_and_outlines(page_at: Window) -> None:
+    tab = page_at("/toy")
     tab.get_by_role("button", name="Try").click()
     tab.get_by_role("link", name="A larger step diverges").click()
     reached(tab, "**rate=5.0*")
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
-def test_symbols_explain_themselves_to_pointer_and_keyboard(shown: Window) -> None:
-    tab = shown("/birth")
+def test_symbols_explain_themselves_to_pointer_and_keyboard(page_at: Window) -> None:
+    tab = page_at("/birth")
     title = tab.locator("[data-title=w_k2]")
     expect(title).to_contain_text("W_K²")
     box = title.bounding_box()

@@ -13,7 +13,7 @@ class Wire:
     can be lost."""
 
     def __init__(self, tab: Page) -> None:
-        self.held: list[bytes | str] | None = None
+        self._waiting: list[bytes | str] | None = None
         self._loses = False
         self._tab = tab
         tab.route_web_socket("**/_stcore/stream", self._connect)
@@ -21,20 +21,20 @@ class Wire:
     def _connect(self, page: WebSocketRoute) -> None:
         self._page = page
         server = page.connect_to_server()
-        server.on_message(self._told)
-        page.on_message(lambda said: self._said(server, said))
+        server.on_message(self._to_page)
+        page.on_message(lambda message: self._to_server(server, message))
 
-    def _told(self, what: bytes | str) -> None:
-        self._page.send(what) if self.held is None else self.held.append(what)
+    def _to_page(self, message: bytes | str) -> None:
+        self._page.send(message) if self._waiting is None else self._waiting.append(message)
 
-    def _said(self, server: WebSocketRoute, what: bytes | str) -> None:
+    def _to_server(self, server: WebSocketRoute, message: bytes | str) -> None:
         if not self._loses:
-            server.send(what)
+            server.send(message)
         self._loses = False
 
     def hold(self) -> None:
         """Keep from the page what it is told from now on."""
-        self.held = []
+        self._waiting = []
 
     def ran(self, times: int) -> None:
         """Wait until the server has run the page so often."""
@@ -42,21 +42,21 @@ class Wire:
 
     def let_through(self, runs: int) -> None:
         """Give the page what it has been told up to the end of so many runs."""
-        assert self.held is not None
+        assert self._waiting is not None
         end = self._ends()[runs - 1] + 1
-        for told in self.held[:end]:
-            self._page.send(told)
-        self.held = self.held[end:]
+        for message in self._waiting[:end]:
+            self._page.send(message)
+        self._waiting = self._waiting[end:]
 
     def free(self) -> None:
-        """Let the page have all that was held, and what comes."""
-        for told in self.held or ():
-            self._page.send(told)
-        self.held = None
+        """Let the page have all that waits, and what comes."""
+        for message in self._waiting or ():
+            self._page.send(message)
+        self._waiting = None
 
-    def tell(self, what: ForwardMsg) -> None:
+    def tell(self, message: ForwardMsg) -> None:
         """Tell the page something that its server has not said."""
-        self._page.send(what.SerializeToString())
+        self._page.send(message.SerializeToString())
 
     def lose(self, act: Callable[[], None]) -> None:
         """Do what the page tells the server of, which does not hear it."""
@@ -72,8 +72,8 @@ class Wire:
 
     def _ends(self) -> list[int]:
         kinds = (
-            ForwardMsg.FromString(each).WhichOneof("type")
-            for each in self.held or ()
-            if isinstance(each, bytes)
+            ForwardMsg.FromString(message).WhichOneof("type")
+            for message in self._waiting or ()
+            if isinstance(message, bytes)
         )
         return [at for at, kind in enumerate(kinds) if kind == "script_finished"]

@@ -22,18 +22,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.faults", description="One table of what is survived."
     )
+    names = table.names()
     parser.add_argument(
-        "name",
-        nargs="*",
-        choices=[[], *table.names()],
-        help=f"of {', '.join(table.names())}; else all",
+        "name", nargs="*", choices=[[], *names], help=f"of {', '.join(names)}; else all"
     )
     parser.add_argument("--times", type=int, default=50, help="cases of each fault")
     parser.add_argument(
         "--seed", type=int, default=int.from_bytes(os.urandom(3)), help="of all chance"
     )
     options = parser.parse_args()
-    return table.show(options.name or table.names(), options.times, options.seed)
+    return table.show(options.name or names, options.times, options.seed)
 
 
 if __name__ == "__main__":

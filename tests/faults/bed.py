@@ -27,10 +27,8 @@ from icl_core.runs.request import Request
 from tests.house import TOY
 
 STEPS = 120  # of a training; some tens of milliseconds
-FINISHED, ASKED = (
-    (0, 1),
-    (2, 3, 4),
-)  # seeds of the runs that are there, and of those that are asked for
+FINISHED = (0, 1)  # seeds of the runs that are there
+ASKED = (2, 3, 4)  # and of those that are asked for
 PATIENCE = 60.0  # seconds after which a process hangs
 NOBODY = 65534
 _CONTEXT = multiprocessing.get_context("fork")
@@ -65,7 +63,7 @@ def prepare() -> None:
     job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
     train.source_mtimes = dict  # nobody changes the code meanwhile
-    spawn._start_workers = lambda *given: None  # a worker is begun by the case itself
+    spawn._start_workers = lambda *arguments: None  # a worker is begun by the case itself
     # or every process would copy all pages of this one when it looks for garbage
     device.keep_imports()
 
@@ -74,14 +72,17 @@ class Bed:
     """Everything that one case needs: a folder with a cache, chance, and processes."""
 
     def __init__(self, folder: Path, chance: Random) -> None:
-        self.folder, self.chance, self.user = folder, chance, os.getuid()
-        self.cache, self.log = folder / "cache", folder / "said"
+        self.folder = folder
+        self.chance = chance
+        self.user = os.getuid()
+        self.cache = folder / "cache"
+        self.log = folder / "output.log"
 
-    def lay(self, cache: Path, made: Path | None) -> None:
-        """Use this folder as the cache, with a copy of what `made` holds."""
+    def lay(self, cache: Path, original: Path | None) -> None:
+        """Use this folder as the cache, with a copy of what `original` holds."""
         self.cache = cache
-        if made:
-            shutil.copytree(made, cache, dirs_exist_ok=True)
+        if original:
+            shutil.copytree(original, cache, dirs_exist_ok=True)
 
     def give_to(self, user: int) -> None:
         """Let the cache, and all processes from now on, be of another user."""
@@ -89,25 +90,23 @@ class Bed:
         for path in (self.folder, *self.folder.rglob("*")):
             os.chown(path, user, user)
 
-    def begin(self, act: Callable[..., Any], *given: Any) -> "Process":
+    def begin(self, act: Callable[..., Any], *arguments: Any) -> "Process":
         """A process that does this."""
-        return Process(self, act, given)
+        return Process(self, act, arguments)
 
-    def act(self, act: Callable[..., Any], *given: Any) -> Any:
+    def act(self, act: Callable[..., Any], *arguments: Any) -> Any:
         """What this gives back, done by a process that knows nothing of before."""
         if self.user != os.getuid():
-            return self.begin(act, *given).result()
+            return self.begin(act, *arguments).result()
         self._enter()
         try:
-            return act(*given)
+            return act(*arguments)
         finally:
             store.default().close()
 
     def _enter(self) -> None:
-        os.environ |= {
-            "ICL_CACHE_DIR": str(self.cache),
-            "ICL_ARTIFACTS": str(self.folder / "artifacts"),
-        }
+        os.environ["ICL_CACHE_DIR"] = str(self.cache)
+        os.environ["ICL_ARTIFACTS"] = str(self.folder / "artifacts")
         if self.user != os.getuid():
             os.setgroups([])
             os.setgid(self.user)
@@ -124,12 +123,12 @@ class Bed:
 class Process:
     """A process on a bed; its result, if it comes to its end."""
 
-    def __init__(self, bed: Bed, act: Callable[..., Any], given: tuple[Any, ...]) -> None:
-        self._told, tells = _CONTEXT.Pipe(duplex=False)
+    def __init__(self, bed: Bed, act: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        self._receiver, sender = _CONTEXT.Pipe(duplex=False)
         self._name = getattr(act, "__name__", "a process")
-        self._real: BaseProcess = _CONTEXT.Process(target=_live, args=(bed, tells, act, given))
+        self._real: BaseProcess = _CONTEXT.Process(target=_live, args=(bed, sender, act, arguments))
         self._real.start()
-        tells.close()
+        sender.close()
         self.pid: int = self._real.pid or 0
 
     def kill(self) -> None:
@@ -149,16 +148,15 @@ class Process:
 
     def result(self) -> Any:
         """What it gives back. Raises `Wrong` if it hangs, dies or raises."""
-        come = self._told.poll(PATIENCE)
-        try:
-            good, value = self._told.recv() if come else (True, None)
-        except EOFError:
-            good, value = True, None
+        has_sent = self._receiver.poll(PATIENCE)
+        problem = value = None
+        with suppress(EOFError):  # its exit code says why
+            problem, value = self._receiver.recv() if has_sent else (None, None)
         code = self.exit()
-        if code or not come:
+        if code or not has_sent:
             raise Wrong(f"{self._name} ended with exit code {code}")
-        if not good:
-            raise Wrong(f"{self._name} raised {value}")
+        if problem is not None:
+            raise Wrong(f"{self._name} raised {problem}")
         return value
 
 
@@ -171,22 +169,23 @@ def _state(pid: int) -> str:
     return ""
 
 
-def _live(bed: Bed, tells: Any, act: Callable[..., Any], given: tuple[Any, ...]) -> None:
+def _live(bed: Bed, sender: Any, act: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
     with open(bed.log, "ab", buffering=0) as log:
         for stream in (1, 2):
             os.dup2(log.fileno(), stream)
     faulthandler.dump_traceback_later(0.9 * PATIENCE)  # where it hangs
     bed._enter()
+    message: tuple[str | None, Any]
     try:
-        told = True, act(*given)
+        message = None, act(*arguments)
         store.default().close()
     except Wrong as problem:
-        told = False, str(problem)
+        message = str(problem), None
     except Exception as problem:
         traceback.print_exc()
-        told = False, f"{type(problem).__name__}: {problem}"
+        message = f"{type(problem).__name__}: {problem}", None
     sys.stdout.flush()
-    tells.send(told)
+    sender.send(message)
 
 
 def submit(seed: int) -> str:

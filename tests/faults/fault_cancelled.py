@@ -12,7 +12,8 @@ from tests.house import TOY
 def _cancelled(bed: Bed) -> str:
     """Given up means that there is no run of it, and too late that there is one."""
     bed.act(submit, ASKED[0])
-    worker = Halted(bed, stage := bed.chance.choice(list(STAGES)))
+    stage = bed.chance.choice(list(STAGES))
+    worker = Halted(bed, stage)
     how = bed.chance.choice([CANCELLED, LEFT])
     bed.act(queue.cancel, key(ASKED[0]), how)
     again = bed.chance.random() < 0.3
@@ -20,16 +21,15 @@ def _cancelled(bed: Bed) -> str:
         bed.act(submit, ASKED[0])
     worker.go_on()
     worker.end()
-    told = bed.act(_told)
-    if told not in (("queued", False), ("done", True), *([] if again else [(CANCELLED, False)])):
-        raise Wrong(
-            f"after {how} at {stage} the job is {told[0]} and its run "
-            f"{'there' if told[1] else 'away'}"
-        )
+    status, has_run = bed.act(_status_and_run)
+    possible = [("queued", False), ("done", True), *([] if again else [(CANCELLED, False)])]
+    if (status, has_run) not in possible:
+        where = "there" if has_run else "away"
+        raise Wrong(f"after {how} at {stage} the job is {status} and its run {where}")
     return finish(bed, ASKED[:1], FINISHED)
 
 
-def _told() -> tuple[str, bool]:
+def _status_and_run() -> tuple[str, bool]:
     job = queue.state(key(ASKED[0]))
     return job.status if job else "", store.default().exact(TOY, key(ASKED[0])) is not None
 

@@ -35,21 +35,23 @@ def _works_on(stage: str, bed: Bed, shift: float) -> int:
 
 
 def _tell_the_time(shift: float) -> None:
-    now, now_ns = time.time, time.time_ns
-    time.time, time.time_ns = lambda: now() + shift, lambda: now_ns() + int(shift * 1e9)
+    now = time.time
+    now_ns = time.time_ns
+    time.time = lambda: now() + shift
+    time.time_ns = lambda: now_ns() + int(shift * 1e9)
 
 
 def _move_the_disk(bed: Bed, shift: float) -> None:
     """As if everything had been written by a clock that was so many seconds ahead."""
     for path in bed.cache.rglob("*"):
         if path.suffix == ".json":
-            told = json.loads(path.read_text())
-            told |= {
-                name: told[name] + shift * unit for name, unit in TIMES.items() if told.get(name)
-            }
-            path.write_text(
-                json.dumps({**told, **({"asked": int(told["asked"])} if "asked" in told else {})})
-            )
+            fields = json.loads(path.read_text())
+            for name, unit in TIMES.items():
+                if fields.get(name):
+                    fields[name] += shift * unit
+            if "asked" in fields:
+                fields["asked"] = int(fields["asked"])
+            path.write_text(json.dumps(fields))
         at = max(0.0, path.stat().st_mtime + shift)
         os.utime(path, (at, at))
 

@@ -16,11 +16,10 @@ from tests.faults.stages import STAGES, Halted
 def _full(left: int, bed: Bed) -> str:
     disk = bed.folder / "disk"
     mounts.small(disk)
-    made = bed.cache
-    bed.lay(disk / "cache", made)
+    bed.lay(disk / "cache", bed.cache)
     if bed.chance.random() < 0.2:
         fill(disk, left)
-        with suppress(OSError):  # it is said to who asks
+        with suppress(OSError):  # who asks is told
             bed.act(submit, ASKED[0])
     else:
         bed.act(submit, ASKED[0])

@@ -59,9 +59,8 @@ def _damaged(kind: str, bed: Bed) -> str:
     cannot be read in a damaged queue must be asked for again."""
     for seed in ASKED[:2]:
         bed.act(submit, seed)
-    worker = Halted(
-        bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"])
-    )
+    stages = ["training", "checkpoint", "metrics", "save", "last state"]
+    worker = Halted(bed, bed.chance.choice(stages))
     at_rest = bed.chance.random() < 0.5
     if at_rest:
         worker.kill()
@@ -77,14 +76,13 @@ def _damaged(kind: str, bed: Bed) -> str:
 
 def _inject(kind: str, bed: Bed) -> None:
     files, others = KINDS[kind]
-    every = [
-        *bed.cache.glob(files),
-        *(bed.cache.glob("jobs/*") if kind == "any other file" else ()),
-    ]
-    found = [path for path in every if path.is_file() and not path.name.startswith(".")]
-    if not found:  # a checkpoint, say, before the first
+    paths = list(bed.cache.glob(files))
+    if kind == "any other file":
+        paths += bed.cache.glob("jobs/*")
+    paths = [path for path in paths if path.is_file() and not path.name.startswith(".")]
+    if not paths:  # a checkpoint, say, before the first
         return
-    path = bed.chance.choice(sorted(found))
+    path = bed.chance.choice(sorted(paths))
     other = next(iter(bed.cache.glob(others)))
     with suppress(FileNotFoundError):  # replaced or dropped meanwhile
         way = bed.chance.choice(WAYS)

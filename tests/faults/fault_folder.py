@@ -16,11 +16,11 @@ def _denied(hinder: Callable[[Bed], None], bed: Bed) -> str:
     _unprivileged(bed)
     bed.act(submit, ASKED[0])
     worker = Halted(bed, bed.chance.choice(list(STAGES)))
-    seen = bed.chance.random() < 0.5
+    looks = bed.chance.random() < 0.5
     hinder(bed)
     worker.go_on()
     worker.end()
-    if os.access(bed.cache, os.R_OK) and seen:
+    if os.access(bed.cache, os.R_OK) and looks:
         readable = os.stat(bed.cache).st_mode & 0o005
         check(bed, FINISHED if readable else ())
     with suppress(OSError):
@@ -30,7 +30,7 @@ def _denied(hinder: Callable[[Bed], None], bed: Bed) -> str:
 
 
 def _asks(seed: int) -> None:
-    with suppress(OSError):  # this is said to the visitor
+    with suppress(OSError):  # the visitor is told of it
         submit(seed)
 
 
@@ -69,15 +69,8 @@ def _removed(bed: Bed) -> str:
     all can be made."""
     bed.act(submit, ASKED[0])
     worker = Halted(bed, bed.chance.choice(list(STAGES)))
-    parts = [
-        "",
-        "runs",
-        "runs/cache.db",
-        "jobs",
-        f"jobs/{key(ASKED[0])}",
-        f"jobs/{key(ASKED[0])}/lock",
-        "queue.db",
-    ]
+    job = f"jobs/{key(ASKED[0])}"
+    parts = ["", "runs", "runs/cache.db", "jobs", job, f"{job}/lock", "queue.db"]
     part = bed.chance.choice(parts)
     path = bed.cache / part
     shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

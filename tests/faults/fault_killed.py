@@ -25,17 +25,16 @@ def _both(bed: Bed) -> str:
     for seed in ASKED:
         bed.act(submit, seed)
     workers = [bed.begin(work, 2) for _ in range(2)]
-    for each in bed.chance.sample(workers, 2):
+    for worker in bed.chance.sample(workers, 2):
         time.sleep(bed.sleep(0.2))
-        os.kill(each.pid, signal.SIGKILL)
-    for each in workers:
-        each.exit()
+        os.kill(worker.pid, signal.SIGKILL)
+    for worker in workers:
+        worker.exit()
     return finish(bed, ASKED, FINISHED)
 
 
 FAULTS = {
-    **{
-        f"worker killed, {name}": lambda bed, of=of: _killed(of, bed) for name, of in GROUPS.items()
-    },
-    "both workers killed": _both,
+    f"worker killed, {name}": lambda bed, stages=stages: _killed(stages, bed)
+    for name, stages in GROUPS.items()
 }
+FAULTS["both workers killed"] = _both

@@ -5,17 +5,19 @@ was replayed."""
 import shutil
 import time
 
+from icl_core.runs import store
 from tests.faults import mounts
 from tests.faults.audit import finish
-from tests.faults.bed import ASKED, FINISHED, Bed, submit, work
+from tests.faults.bed import ASKED, FINISHED, Bed, key, submit, work
 from tests.faults.stages import STAGES, Halted
+from tests.house import TOY
 
 
 def _cut(bed: Bed) -> str:
-    place, made = bed.folder / "disk", bed.cache
+    place = bed.folder / "disk"
     image = mounts.formatted(bed.folder / "image")
     mounts.plugged(image, place)
-    bed.lay(place / "cache", made)
+    bed.lay(place / "cache", bed.cache)
     mounts.synced(place)
     bed.act(submit, ASKED[0])  # whoever was told that it is asked for may rely on it
     if bed.chance.random() < 0.5:
@@ -36,10 +38,6 @@ def _cut(bed: Bed) -> str:
 
 def _there() -> tuple[int, ...]:
     """The runs that were there for whoever looked before the cut."""
-    from icl_core.runs import store
-    from tests.faults.bed import key
-    from tests.house import TOY
-
     return tuple(seed for seed in (*FINISHED, *ASKED) if store.default().exact(TOY, key(seed)))
 
 

@@ -34,20 +34,17 @@ def _killed(bed: Bed) -> str:
     time.sleep(bed.chance.uniform(0, LIVES))
     server.kill()
     server.exit()
-    for each in (*visitors, worker):
-        each.result()
+    for process in (*visitors, worker):
+        process.result()
     check(bed, FINISHED)
-    return finish(bed, [seed for seed, told in bed.act(statuses, ASKED).items() if told], FINISHED)
+    requested = [seed for seed, status in bed.act(statuses, ASKED).items() if status]
+    return finish(bed, requested, FINISHED)
 
 
 def _serve(port: int) -> None:
     asyncio.set_event_loop(asyncio.new_event_loop())
-    for name, value in {
-        "port": port,
-        "headless": True,
-        "fileWatcherType": "none",
-        "address": "localhost",
-    }.items():
+    options = {"port": port, "headless": True, "fileWatcherType": "none", "address": "localhost"}
+    for name, value in options.items():
         config.set_option(f"server.{name}", value)
     sys.argv = [str(PAGE)]
     bootstrap.run(str(PAGE), False, [], {})
@@ -74,17 +71,17 @@ def _wait_for(port: int) -> None:
 def _visit(port: int, seed: int) -> int:
     """Open the page of a setting, and look at it until the server is gone; the number of messages
     that came."""
-    query, count = f"steps={STEPS}&seed={seed}", 0
+    count = 0
     address = f"ws://localhost:{port}/_stcore/stream"
     with suppress(OSError, EOFError, WebSocketException), connect(address, max_size=None) as wire:
         asks = BackMsg()
-        asks.rerun_script.query_string = query
+        asks.rerun_script.query_string = f"steps={STEPS}&seed={seed}"
         wire.send(asks.SerializeToString())
-        for message in wire:
-            told = ForwardMsg.FromString(message)
+        for content in wire:
+            message = ForwardMsg.FromString(content)
             count += 1
-            if told.HasField("delta") and told.delta.new_element.HasField("exception"):
-                raise Wrong(told.delta.new_element.exception.message)
+            if message.HasField("delta") and message.delta.new_element.HasField("exception"):
+                raise Wrong(message.delta.new_element.exception.message)
     return count
 
 

@@ -15,8 +15,10 @@ def _shared(bed: Bed) -> str:
     workers = [bed.begin(work, 3) for _ in range(3)]
     if bed.chance.random() < 0.3:
         bed.chance.choice(workers).kill()
-    for each in (*workers, *pages):
-        each.exit() if each in workers else each.result()
+    for worker in workers:
+        worker.exit()
+    for page in pages:
+        page.result()
     outcome = finish(bed, ASKED, FINISHED)
     for seed in (*FINISHED, *ASKED):
         files = list((bed.cache / "runs").glob(f"{key(seed)}-*"))

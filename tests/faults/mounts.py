@@ -9,11 +9,10 @@ from pathlib import Path
 
 from tests.faults.bed import NotHere
 
-NEW_MOUNTS, NEW_USERS, PRIVATE = (
-    0x00020000,
-    0x10000000,
-    (1 << 18) | (1 << 14),
-)  # of linux/sched.h and sys/mount.h
+# of linux/sched.h and sys/mount.h
+NEW_MOUNTS = 0x00020000
+NEW_USERS = 0x10000000
+PRIVATE = (1 << 18) | (1 << 14)
 DISK = 4 * 2**20  # bytes
 
 
@@ -48,29 +47,27 @@ def unplugged(place: Path) -> None:
 
 def _alone() -> None:
     """No other process sees what is mounted from now on, and it goes with this one."""
-    if os.path.exists("/proc/self/mounts") is False:
+    if not os.path.exists("/proc/self/mounts"):
         raise NotHere("needs Linux")
-    user, group = os.getuid(), os.getgid()
+    user = os.getuid()
+    group = os.getgid()
     _call("unshare", NEW_MOUNTS if user == 0 else NEW_MOUNTS | NEW_USERS)
     if user:
-        for name, told in (
-            ("setgroups", "deny"),
-            ("uid_map", f"0 {user} 1"),
-            ("gid_map", f"0 {group} 1"),
-        ):
-            Path("/proc/self", name).write_text(told)
+        Path("/proc/self/setgroups").write_text("deny")
+        Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+        Path("/proc/self/gid_map").write_text(f"0 {group} 1")
     _call("mount", b"none", b"/", None, PRIVATE, None)
 
 
-def _call(name: str, *given: object) -> None:
-    if getattr(ctypes.CDLL(None, use_errno=True), name)(*given):
+def _call(name: str, *arguments: object) -> None:
+    if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments):
         raise NotHere(f"needs the right to {name}: {os.strerror(ctypes.get_errno())}")
 
 
 def _run(*command: str) -> None:
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode:
-        raise NotHere(f"needs {command[0]}: {found.stderr.strip()}")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode:
+        raise NotHere(f"needs {command[0]}: {ended.stderr.strip()}")
 
 
 def synced(place: Path) -> None:

@@ -5,5 +5,5 @@ import streamlit as st
 from pages.ui.look import menu
 from pages.ui.paper_page import show
 
-menu.frame = lambda *given, **more: st.container()  # its links need the files of pages
+menu.frame = lambda *arguments, **options: st.container()  # its links need the files of pages
 show("toy")

@@ -33,30 +33,32 @@ GROUPS = {
 
 def upon(stage: str, chance: Random, act: Callable[[], None]) -> None:
     """Have this process do `act` when it comes to a stage, once, at a random one of its times."""
-    of, name, most, _ = STAGES[stage]
-    real, count, at = getattr(of, name), itertools.count(1), chance.randint(1, most)
+    owner, name, most, _ = STAGES[stage]
+    real = getattr(owner, name)
+    count = itertools.count(1)
+    time = chance.randint(1, most)
 
-    def entered(*given: Any, **more: Any) -> Any:
-        if next(count) == at:
+    def entered(*arguments: Any, **more: Any) -> Any:
+        if next(count) == time:
             act()
-        return real(*given, **more)
+        return real(*arguments, **more)
 
-    setattr(of, name, entered)
+    setattr(owner, name, entered)
 
 
 def killed_in(stage: str, chance: Random) -> int:
     """A worker that is killed within a stage. The kernel ends it by the default of SIGALRM: as
     abruptly as by SIGKILL, between any two instructions, and exactly in time on busy cores too."""
     span = STAGES[stage][3]
-    upon(
-        stage,
-        chance,
-        lambda: signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.uniform(0, span))),
-    )
+
+    def die() -> None:
+        signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.uniform(0, span)))
+
+    upon(stage, chance, die)
     return bed.work()
 
 
-def told_in(stage: str, chance: Random, reached: int, go: int) -> int:
+def halted_in(stage: str, chance: Random, reached: int, go: int) -> int:
     """A worker that says when it comes to a stage, and waits there until it may go on."""
 
     def waits() -> None:
@@ -73,7 +75,7 @@ class Halted:
     def __init__(self, on: bed.Bed, stage: str) -> None:
         came, comes = os.pipe()
         goes, self._go = os.pipe()
-        self._worker = on.begin(told_in, stage, on.chance, comes, goes)
+        self._worker = on.begin(halted_in, stage, on.chance, comes, goes)
         os.close(comes)
         os.close(goes)
         with os.fdopen(came, "rb") as read:

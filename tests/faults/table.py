@@ -24,7 +24,8 @@ from tests.house import TOY
 
 LONGEST = 4000  # characters of what the processes of a lost case said
 DEADLINE = 240.0  # seconds of one case
-LOST, NOT_HERE = "lost", "not here"
+LOST = "lost"
+NOT_HERE = "not here"
 _CONTEXT = multiprocessing.get_context("fork")
 
 
@@ -39,43 +40,44 @@ def show(wanted: list[str], times: int, seed: int) -> int:
     """Print the table; 1 if anything was lost."""
     torch.set_num_threads(1)
     prepare()
-    counted = Counter()
+    outcomes = Counter()
     with tempfile.TemporaryDirectory(prefix="icl-faults-") as folder:
         Path(folder).chmod(0o755)  # some processes are another user's
-        made = _made(Path(folder))
-        print(
-            f"seed {seed}\n\n| fault | tried | survived | given up | lost |\n|---|---|---|---|---|",
-            flush=True,
-        )
+        original = _original(Path(folder))
+        head = "| fault | tried | survived | given up | lost |\n|---|---|---|---|---|"
+        print(f"seed {seed}\n\n{head}", flush=True)
         for name in wanted:
             for fault, inject in import_module(f"tests.faults.fault_{name}").FAULTS.items():
-                counted += _row(fault, inject, times, seed, made)
-    return 1 if counted[LOST] else 0
+                outcomes += _row(fault, inject, times, seed, original)
+    return 1 if outcomes[LOST] else 0
 
 
-def _row(fault: str, inject: Callable[[Bed], str], times: int, seed: int, made: Path) -> Counter:
-    told, said = Counter(), []
+def _row(
+    fault: str, inject: Callable[[Bed], str], times: int, seed: int, original: Path
+) -> Counter:
+    outcomes = Counter()
+    messages = []
     for case in range(times):
-        outcome, reason = _case(inject, Random(f"{seed} {fault} {case}"), made)
-        told[outcome] += 1
+        outcome, reason = _case(inject, Random(f"{seed} {fault} {case}"), original)
+        outcomes[outcome] += 1
         if outcome == LOST:
-            said.append(f"{fault}, case {case}: {reason}")
+            messages.append(f"{fault}, case {case}: {reason}")
         if outcome == NOT_HERE:
             print(f"| {fault} | 0: {reason} | | | |", flush=True)
             return Counter()
-    figures = " | ".join(str(told[each]) for each in (audit.SURVIVED, audit.GIVEN_UP, LOST))
-    print(f"| {fault} | {times} | {figures} |", flush=True)
-    print("\n".join(said), end="\n" if said else "", flush=True)
-    return told
+    counts = (outcomes[outcome] for outcome in (audit.SURVIVED, audit.GIVEN_UP, LOST))
+    print(f"| {fault} | {times} | {' | '.join(map(str, counts))} |", flush=True)
+    print("\n".join(messages), end="\n" if messages else "", flush=True)
+    return outcomes
 
 
-def _case(inject: Callable[[Bed], str], chance: Random, made: Path) -> tuple[str, str]:
-    told, tells = _CONTEXT.Pipe(duplex=False)
-    case = _CONTEXT.Process(target=_live, args=(inject, chance, made, tells))
+def _case(inject: Callable[[Bed], str], chance: Random, original: Path) -> tuple[str, str]:
+    receiver, sender = _CONTEXT.Pipe(duplex=False)
+    case = _CONTEXT.Process(target=_live, args=(inject, chance, original, sender))
     case.start()
-    tells.close()
+    sender.close()
     try:
-        outcome = told.recv() if told.poll(DEADLINE) else (LOST, "the case hangs")
+        outcome = receiver.recv() if receiver.poll(DEADLINE) else (LOST, "the case hangs")
     except EOFError:
         outcome = LOST, "the case died"
     if case.pid:
@@ -85,11 +87,11 @@ def _case(inject: Callable[[Bed], str], chance: Random, made: Path) -> tuple[str
     return outcome
 
 
-def _live(inject: Callable[[Bed], str], chance: Random, made: Path, tells: Any) -> None:
+def _live(inject: Callable[[Bed], str], chance: Random, original: Path, sender: Any) -> None:
     os.setpgid(0, 0)
-    bed = Bed(Path(tempfile.mkdtemp(dir=made.parent)), chance)
+    bed = Bed(Path(tempfile.mkdtemp(dir=original.parent)), chance)
     try:
-        bed.lay(bed.cache, made)
+        bed.lay(bed.cache, original)
         outcome = inject(bed), ""
     except NotHere as needed:
         outcome = NOT_HERE, str(needed)
@@ -98,29 +100,29 @@ def _live(inject: Callable[[Bed], str], chance: Random, made: Path, tells: Any) 
     except Exception:
         outcome = LOST, traceback.format_exc()
     if outcome[0] == LOST:
-        said = bed.log.read_text(errors="replace") if bed.log.exists() else ""
-        outcome = LOST, f"{outcome[1]}\n{said[-LONGEST:]}"
+        output = bed.log.read_text(errors="replace") if bed.log.exists() else ""
+        outcome = LOST, f"{outcome[1]}\n{output[-LONGEST:]}"
     shutil.rmtree(bed.folder, ignore_errors=True)
-    tells.send(outcome)
+    sender.send(outcome)
 
 
-def _made(folder: Path) -> Path:
+def _original(folder: Path) -> Path:
     """A cache with the finished runs; what they and the others are is noted."""
     bed = Bed(folder, Random(0))
-    for cache, seeds in ((folder / "untouched", ASKED), (folder / "made", FINISHED)):
+    for cache, seeds in ((folder / "untouched", ASKED), (folder / "original", FINISHED)):
         bed.lay(cache, None)
         for seed in seeds:
             bed.act(submit, seed)
             bed.begin(work).result()
-        audit.known |= bed.act(_measured, seeds)
+        audit.reference |= bed.act(_measured, seeds)
     return bed.cache
 
 
 def _measured(seeds: tuple[int, ...]) -> dict[str, tuple[str, Any]]:
-    found = {}
+    results = {}
     for seed in seeds:
         header = store.default().exact(TOY, key(seed))
         if header is None:
             raise Wrong("nothing can be trained here")
-        found[header.key] = header.digest, header.info["metrics"]
-    return found
+        results[header.key] = header.digest, header.info["metrics"]
+    return results

@@ -24,14 +24,8 @@ from tests.mutants.groups import GROUPS, Group
 
 ROOT = Path(__file__).parents[2]
 MUTMUT = Path(sys.executable).with_name("mutmut")
-NEEDED = (
-    "artifacts",
-    "pages",
-    "app.py",
-    "README.md",
-    "requirements.txt",
-    ".streamlit",
-)  # by tests, beside the code
+# by tests, beside the code
+NEEDED = ("artifacts", "pages", "app.py", "README.md", "requirements.txt", ".streamlit")
 KILLED = (1, 3, 24, -24, 36, 152, 255)  # a test failed, or the time was up
 
 
@@ -55,17 +49,14 @@ def prepared(folder: Path, group: Group) -> Path:
 
 def drawn(group: Group, count: int, seed: int) -> list[str]:
     """The names of that many mutants, the same for the same code and seed."""
+    code = ROOT / "icl_core"
     files = sorted(
-        {
-            path.relative_to(ROOT)
-            for pattern in group.files
-            for path in (ROOT / "icl_core").glob(pattern)
-        }
+        {path.relative_to(ROOT) for pattern in group.files for path in code.glob(pattern)}
     )
     names = [
-        get_mutant_name(file, each)
+        get_mutant_name(file, mutant)
         for file in files
-        for each in mutate_file_contents(str(file), (ROOT / file).read_text()).mutant_names
+        for mutant in mutate_file_contents(str(file), (ROOT / file).read_text()).mutant_names
     ]
     return sorted(random.Random(seed).sample(names, min(count, len(names))))
 
@@ -73,29 +64,25 @@ def drawn(group: Group, count: int, seed: int) -> list[str]:
 def tested(folder: Path, names: list[str]) -> dict[str, int | None]:
     """By mutant how its tests ended. None if they did not."""
     environment = {**os.environ, "PYTHONPATH": ""}
-    said = subprocess.run(
-        [MUTMUT, "run", "--max-children", "1", *names],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    found = [
-        json.loads(path.read_text())["exit_code_by_key"]
-        for path in (folder / "mutants").rglob("icl_core/**/*.meta")
-    ]
-    codes = {name: code for each in found for name, code in each.items() if name in names}
+    command = [MUTMUT, "run", "--max-children", "1", *names]
+    ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    codes: dict[str, int | None] = {}
+    for path in (folder / "mutants").rglob("icl_core/**/*.meta"):
+        by_name = json.loads(path.read_text())["exit_code_by_key"]
+        codes |= {name: code for name, code in by_name.items() if name in names}
     if len(codes) < len(names) or None in codes.values():
-        sys.exit(f"mutmut came to no end in {folder}:\n{said.stdout[-6000:]}{said.stderr[-2000:]}")
+        output = f"{ended.stdout[-6000:]}{ended.stderr[-2000:]}"
+        sys.exit(f"mutmut came to no end in {folder}:\n{output}")
     return codes
 
 
 def changed(folder: Path, name: str) -> str:
     """The lines that a mutant changes."""
-    said = subprocess.run([MUTMUT, "show", name], cwd=folder, capture_output=True, text=True).stdout
+    command = [MUTMUT, "show", name]
+    lines = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.splitlines()
     return "\n".join(
         line
-        for line in said.splitlines()
+        for line in lines
         if line.startswith(("#", "-", "+")) and line[:3] not in ("---", "+++")
     )
 
@@ -108,16 +95,17 @@ def main() -> None:
     )
     parser.add_argument("--count", type=int, default=30, help="mutants a group")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     tried = killed = 0
-    for name in asked.groups or GROUPS:
+    for name in options.groups or GROUPS:
         folder = prepared(ROOT / ".mutants" / name, GROUPS[name])
-        codes = tested(folder, drawn(GROUPS[name], asked.count, asked.seed))
-        survived = [each for each, code in codes.items() if code not in KILLED]
-        tried, killed = tried + len(codes), killed + len(codes) - len(survived)
-        print(f"{name}: {len(codes) - len(survived)} of {len(codes)} killed", flush=True)
-        for each in survived:
-            print(changed(folder, each), flush=True)
+        codes = tested(folder, drawn(GROUPS[name], options.count, options.seed))
+        survivors = [mutant for mutant, code in codes.items() if code not in KILLED]
+        tried += len(codes)
+        killed += len(codes) - len(survivors)
+        print(f"{name}: {len(codes) - len(survivors)} of {len(codes)} killed", flush=True)
+        for mutant in survivors:
+            print(changed(folder, mutant), flush=True)
     print(f"all: {killed} of {tried} killed, {killed / tried:.0%}")
 
 

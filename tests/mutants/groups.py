@@ -64,10 +64,7 @@ ALONE = (
 
 GROUPS = {
     "probes": Group(
-        (
-            "papers/birth/shared/probes.py",
-            "papers/birth/shared/full/probes.py",
-        ),
+        ("papers/birth/shared/probes.py", "papers/birth/shared/full/probes.py"),
         _papers("birth_probes", "birth_circuit", "birth_construction", "birth_transformer_probes"),
     ),
     "constructions": Group(
@@ -90,19 +87,8 @@ GROUPS = {
     "jobs": Group(
         tuple(f"jobs/{name}.py" for name in HERE),
         (
-            "test_jobs_parts.py",
-            *(
-                f"test_{name}.py"
-                for name in (
-                    "jobs_faults",
-                    "faults",
-                    "estimate",
-                    "ends",
-                    "shared",
-                    "together",
-                    "class",
-                )
-            ),
+            *("test_jobs_parts.py", "test_jobs_faults.py", "test_faults.py", "test_estimate.py"),
+            *("test_ends.py", "test_shared.py", "test_together.py", "test_class.py"),
             *(f"test_jobs.py::test_{name}" for name in ALONE),
         ),
     ),

@@ -8,16 +8,8 @@ import numpy as np
 from safetensors.numpy import save
 
 SIZES = {"N": 4, "T": 32, "d": 16}
-SHAPES = {
-    "W_E": "Nd",
-    "P": "Td",
-    "W_U": "Nd",
-    "R1": "dd",
-    "V2": "dd",
-    "W_K1": "dd",
-    "W_K2": "dd",
-    "W_O2": "dd",
-}
+SQUARE = ("R1", "V2", "W_K1", "W_K2", "W_O2")
+SHAPES = {"W_E": "Nd", "P": "Td", "W_U": "Nd", **dict.fromkeys(SQUARE, "dd")}
 TASK = {"triggers": "fixed", "K": 1, "outputs": "bigram", "no_repeat": True}
 
 
@@ -65,7 +57,7 @@ def contents() -> Mapping[str, bytes]:
         "subnormal": times(1e-40),
         "escape_in_name": {**ordinary(), "a\x1b]0;title\x07\nb\u202ec": np.zeros(1, "f4")},
     }
-    files = {name: save(each) for name, each in matrices.items()}
+    files = {name: save(arrays) for name, arrays in matrices.items()}
     of_run = {f"final/{name}": array for name, array in ordinary().items()}
     return {**files, "of_a_run": save(of_run, run)}
 

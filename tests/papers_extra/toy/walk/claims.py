@@ -29,10 +29,9 @@ ALL = (RECOVERED, EXACT)
 
 def measure(run: Run) -> list[Metric]:
     """Return the cosine of the final weights with the teacher's, and the last loss."""
-    weights, teacher = run["final/weights"], run["final/teacher"]  # [seeds, d]
+    weights = run["final/weights"]  # [seeds, d]
+    teacher = run["final/teacher"]  # [seeds, d]
     norms = np.linalg.norm(weights, axis=1) * np.linalg.norm(teacher, axis=1)
     cosines = (weights * teacher).sum(1) / np.maximum(norms, 1e-12)
-    return [
-        Metric(RECOVERED, float(cosines.mean())),
-        Metric(EXACT, float(run["curve/loss"][:, -1].mean())),
-    ]
+    last_loss = float(run["curve/loss"][:, -1].mean())
+    return [Metric(RECOVERED, float(cosines.mean())), Metric(EXACT, last_loss)]

@@ -22,25 +22,19 @@ def weights(run: Run, view: View) -> Panel:
     """Draw the weights at the step shown beside the teacher's: two bars an input, on one scale for
     all steps."""
     seed = min(view.seed_shown, run.config.seeds - 1)
-    every, teacher = run["snapshot/weights"][:, seed], run["final/teacher"][seed]
-    limit = 1.05 * float(np.abs([*every, teacher]).max())
-    traces = [
-        _bars(every[run.snapshot_at(view)], "student", "trained"),
-        _bars(teacher, "teacher", "floor"),
-    ]
+    students = run["snapshot/weights"][:, seed]  # [snapshots, d]
+    teacher = run["final/teacher"][seed]
+    limit = 1.05 * float(np.abs([*students, teacher]).max())
+    student = students[run.snapshot_at(view)]
+    traces = [_bars(student, "student", "trained"), _bars(teacher, "teacher", "floor")]
     axes = {"xaxis": axis("input"), "yaxis": axis("weight", range=[-limit, limit])}
     figure = Figure(traces, layout(figures.SEAT, **axes))
     return WORDS.panel("weights", run, view, figures.seated(figure))
 
 
 def _bars(values: np.ndarray, name: str, kind: str) -> Trace:
-    return Trace(
-        "bar",
-        x=np.arange(1, len(values) + 1),
-        y=values,
-        name=name,
-        marker={"color": figures.colour(kind)},
-    )
+    inputs = np.arange(1, len(values) + 1)
+    return Trace("bar", x=inputs, y=values, name=name, marker={"color": figures.colour(kind)})
 
 
 def spread(run: Run, view: View) -> Panel:

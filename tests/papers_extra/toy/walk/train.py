@@ -23,10 +23,7 @@ def compute(config: Config, progress: Progress) -> Tensors:
 def _preview(results: phases.Made) -> Tensors:
     """Return the students as they are now."""
     now = results["walk"]
-    return {
-        "snapshot/step": now["snapshot/step"],
-        "snapshot/weights": now["final/weights"][None],
-    }
+    return {"snapshot/step": now["snapshot/step"], "snapshot/weights": now["final/weights"][None]}
 
 
 def completed(config: Config, tensors: Tensors) -> Tensors:
@@ -39,7 +36,7 @@ def _teachers(config: Config) -> tuple[tuple[torch.Generator, ...], torch.Tensor
     generators = tuple(
         torch.Generator().manual_seed(config.seed + index) for index in range(config.seeds)
     )
-    return generators, torch.stack([torch.randn(config.d, generator=each) for each in generators])
+    return generators, torch.stack([torch.randn(config.d, generator=own) for own in generators])
 
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -47,22 +44,19 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
     student = {"weights": torch.zeros_like(teacher)}
 
     def gradient(step: int):
-        x = torch.stack(
-            [torch.randn(16, config.d, generator=each) for each in generators]
-        )  # [seeds, batch, d]
+        # [seeds, batch, d]
+        x = torch.stack([torch.randn(16, config.d, generator=own) for own in generators])
         leaves = several_seeds.leaves(student)
         losses = torch.einsum("sbd,sd->sb", x, leaves["weights"] - teacher).square().mean(1) / 2
         return several_seeds.gradients(losses, leaves), {"loss": losses.detach().numpy()}
 
     def evaluate(step: int):
-        return {
-            "loss": (student["weights"] - teacher).square().sum(1) / 2
-        }  # what is expected of a batch
+        # what is expected of a batch
+        return {"loss": (student["weights"] - teacher).square().sum(1) / 2}
 
     sgd = partial(torch.optim.SGD, lr=config.rate)
     problem = loop.Problem(student, gradient, evaluate, sgd, generators, loss="loss")
-    state = loop.train(
-        problem, config.steps, loop.evaluations(config.steps, EVERY), resumed, report
-    )
+    evaluations = loop.evaluations(config.steps, EVERY)
+    state = loop.train(problem, config.steps, evaluations, resumed, report)
     at = loop.spread(state.moving("loss"))
     return {**state.curves(), **state.snapshot_arrays(at), "final/teacher": teacher.numpy()}
