@@ -1,5 +1,5 @@
-"""Parts of one computation on several cores: in the parts' order, with one core's digits, on no core
-that others use."""
+"""Parts of one computation on several cores: in their order, with the digits of one core, and on no
+core that others use."""
 
 import threading
 import time
