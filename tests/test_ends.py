@@ -18,11 +18,7 @@ from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def config(**values):

@@ -4,7 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from house import TOY, house
+from house import TOY
 from test_jobs import config
 
 from icl_core import registry
@@ -17,15 +17,11 @@ from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.request import Request
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 PACE = Pace(0.03, 0.01)
 EXPERIMENT = registry.experiment(TOY)
 FIRST = EXPERIMENT.presets[0]
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def ship(**seconds_per_cost: float) -> None:

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from house import house
 from streamlit.testing.v1 import AppTest
 from test_jobs import ask
 
@@ -25,12 +24,6 @@ FULL = (
     "GiB\nadvice"
 )
 LOST = "CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 @pytest.fixture

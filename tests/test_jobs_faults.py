@@ -9,7 +9,7 @@ from unittest.mock import MagicMock
 
 import psutil
 import pytest
-from house import TOY, change, house, others_may_change
+from house import TOY, change, others_may_change
 from test_jobs import ask, config
 
 from icl_core import registry
@@ -22,11 +22,7 @@ from icl_core.runs.header import key_of_record
 from icl_core.runs.request import Request
 from pages.ui.controls import training
 
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
+pytestmark = pytest.mark.usefixtures("runs")
 
 
 def train_all() -> int:

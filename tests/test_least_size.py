@@ -2,8 +2,7 @@
 for."""
 
 import numpy as np
-import pytest
-from house import ROOT, TOY, house
+from house import ROOT, TOY
 from test_runs_kept import config
 from test_store import INFO
 
@@ -15,12 +14,6 @@ from icl_core.runs import store
 from icl_core.runs.file import tensor_sizes
 from icl_core.runs.least_size import least_size, parts_of
 from icl_core.runs.request import Request
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def test_the_least_size_is_that_of_the_largest_run_scaled_to_the_settings(runs):

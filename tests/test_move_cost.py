@@ -1,7 +1,7 @@
 """What a move of a knob costs: nothing where a run exists, else the estimate of the dearer move."""
 
 import pytest
-from house import TOY, house
+from house import TOY
 
 from icl_core import registry
 from icl_core.jobs import estimate
@@ -9,13 +9,9 @@ from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import device
 from icl_core.runs.request import Request
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 CONFIG = registry.experiment(TOY).config
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def keep(runs, **values):

@@ -3,7 +3,7 @@ the checkpoint; what a cancelled job keeps."""
 
 import numpy as np
 import pytest
-from house import TOY, house
+from house import TOY
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
@@ -22,13 +22,9 @@ from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
+pytestmark = pytest.mark.usefixtures("runs")
+
 STEP = {"snapshot/step": np.array([7])}
-
-
-@pytest.fixture(autouse=True)
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def config(**values):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import diskcache
 import numpy as np
 import pytest
-from house import TOY, change, house
+from house import TOY, change
 from test_store import INFO, TENSORS
 
 from icl_core import registry
@@ -30,12 +30,6 @@ RECORD = {
     "config": {"rate": 0.5, "d": 2.0},
     "metrics": [{"b": 1, "a": 2}],
 }
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def config(**values):

@@ -14,18 +14,12 @@ from pathlib import Path
 import diskcache
 import numpy as np
 import pytest
-from house import ROOT, TOY, house
+from house import ROOT, TOY
 from test_store import INFO, TENSORS
 
 from icl_core import registry
 from icl_core.runs import run_index, store
 from icl_core.runs.request import Request
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from house import TOY, house
+from house import TOY
 from safetensors.numpy import save
 
 from icl_core import registry
@@ -16,12 +16,6 @@ from icl_core.runs.request import Request
 LARGE = np.arange(10_000, dtype=np.float32).reshape(100, 100)
 SMALL = np.ones(3)
 INFO = {"metrics": [], "seconds": 1.5}
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def config(seed: int = 0):

@@ -14,7 +14,7 @@ from contextlib import closing
 import diskcache
 import numpy as np
 import pytest
-from house import ROOT, TOY, house
+from house import ROOT, TOY
 from safetensors.numpy import load
 
 from icl_core import registry
@@ -34,12 +34,6 @@ TENSORS = {
     "f/empty": np.zeros((0, 4), np.float32),
 }
 INFO = {"seconds": 1.5, "loss": 0.5, "device": "CPU", "metrics": []}
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 @pytest.fixture

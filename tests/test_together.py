@@ -8,7 +8,6 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import torch
-from house import house
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged, Experiment
@@ -333,12 +332,6 @@ def test_runs_that_are_made_as_one_equal_those_made_alone_bit_for_bit(name):
 
 
 LAYER = registry.experiment("gdssm.layer").config(steps=20, f=4, batch=64)
-
-
-@pytest.fixture
-def runs(tmp_path, monkeypatch):
-    with house(tmp_path, monkeypatch) as own_store:
-        yield own_store
 
 
 def ask(*rates: float, later: bool = True) -> list[str]:

@@ -87,8 +87,10 @@ GROUPS = {
     "jobs": Group(
         tuple(f"jobs/{name}.py" for name in HERE),
         (
-            *("test_jobs_parts.py", "test_jobs_faults.py", "test_faults.py", "test_estimate.py"),
-            *("test_ends.py", "test_shared.py", "test_together.py", "test_class.py"),
+            *(f"test_jobs_{part}.py" for part in ("estimate", "folder", "progress", "spawn")),
+            *("test_jobs_table.py", "test_jobs_terminal.py", "test_cluster_files.py"),
+            *("test_jobs_faults.py", "test_faults.py", "test_estimate.py", "test_ends.py"),
+            *("test_shared.py", "test_together.py", "test_class.py"),
             *(f"test_jobs.py::test_{name}" for name in ALONE),
         ),
     ),
