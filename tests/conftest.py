@@ -47,6 +47,19 @@ from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 from icl_core.training import batched  # noqa: E402
 
 BROWSER = "tests/browser/"
+# As long together as the other files there.
+SECOND_BROWSER = {
+    "test_every_experiment.py",
+    "test_memformers.py",
+    "test_gdssm.py",
+    "test_learners.py",
+    "test_pages.py",
+    "test_stage_page.py",
+    "test_sweep_seen.py",
+    "test_lessons.py",
+    "test_own_text_seen.py",
+    "test_settings.py",
+}
 torch.set_num_threads(1)
 batched.REPORT_INTERVAL = -1.0  # reports come at every step, whatever the clock says
 # Each page that is opened without a browser reads what every installed package says of itself: once
@@ -62,20 +75,22 @@ def _exact_products():
     torch.set_float32_matmul_precision("highest")
 
 
-class OneBrowser(LoadScopeScheduling):
-    """With `-n 2` one process has the browser and its server, first, and the other the rest, file
-    by file."""
+class TwoBrowsers(LoadScopeScheduling):
+    """With `-n 3` two processes have a browser and its server each, first, and the third has the
+    rest, file by file: pages wait most of the time."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
-        return BROWSER if file.startswith(BROWSER) else file
+        if not file.startswith(BROWSER):
+            return file
+        return f"{BROWSER}{file.removeprefix(BROWSER) in SECOND_BROWSER}"
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """The order of the files is kept: the browser's come first."""
+    """The order of the files is kept: the browsers' come first."""
     config.option.loadscopereorder = False
-    return OneBrowser(config, log)
+    return TwoBrowsers(config, log)
 
 
 @pytest.fixture
