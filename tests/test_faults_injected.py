@@ -1,5 +1,5 @@
 """Each kind of fault, injected once; fifty times each, by a chance of its own each time, are
-`pytest -m long`, or `python -m tests.faults`."""
+`pytest -m by_hand`, or `python -m tests.faults`."""
 
 import subprocess
 import sys
@@ -28,7 +28,7 @@ def test_nothing_is_lost_whatever_happens():
     inject("--times", "1", "--seed", "3711464")  # which once found a worker that hangs
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_lost_in_fifty_cases(name):
     inject("--times", "50", name)

@@ -71,7 +71,7 @@ def used(id: str, chosen: dict) -> dict[str, int]:
     return json.loads(process.stdout.splitlines()[-1])
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.parametrize("id", CASES)
 def test_an_estimate_holds(id):
     sizes = used(id, CASES[id])
@@ -79,7 +79,7 @@ def test_an_estimate_holds(id):
     assert sizes["said"] <= sizes["used"] * FACTOR or id in LESS, sizes
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 @pytest.mark.parametrize("id", SMALL)
 def test_a_small_run_takes_little(id):
     sizes = used(id, SMALL[id])

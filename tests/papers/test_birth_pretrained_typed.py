@@ -173,7 +173,7 @@ def test_a_text_is_read_once_for_all_drawings(run):
     assert scores(run, "previous").shape == (3, 4) and texts.MOST == 256
 
 
-@pytest.mark.long
+@pytest.mark.by_hand
 def test_the_construction_in_the_heads_of_a_real_model():
     """What the README says of it, on the draws of the shipped run: with the paper's attention in
     the place of the twelve strongest heads the second half costs less than with their own."""
