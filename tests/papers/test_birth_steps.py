@@ -40,8 +40,8 @@ def sequences(N: int, T: int):
     for z in itertools.product(range(N), repeat=T):
         places = [t for t in range(T) if z[t] == z[-1]]
         if len(places) == 2:
-            answer, q = z[places[0] + 1], z[-1]
-            free = (N - 1) ** (T - 2) if answer == q else (N - 1) ** (T - 3) * (T - 2)
+            answer = z[places[0] + 1]
+            free = (N - 1) ** (T - 2) if answer == z[-1] else (N - 1) ** (T - 3) * (T - 2)
             yield 1 / (N * N * free), z, places[0], answer
 
 
@@ -55,7 +55,8 @@ def random_weights(seed: int = 0, N: int = 6, T: int = 5, d: int = 12) -> Weight
 
 
 def test_all_sequences_are_those_that_the_law_draws():
-    N, T = 3, 5
+    N = 3
+    T = 5
     probability = {z: weight for weight, z, _, _ in sequences(N, T)}
     assert sum(probability.values()) == pytest.approx(1)
     batch = sample(N, T, 100_000, generator())
@@ -70,7 +71,8 @@ def test_all_sequences_are_those_that_the_law_draws():
 
 
 def test_expectations_are_sums_over_all_sequences():
-    N, T = 3, 4
+    N = 3
+    T = 4
     F = torch.randn(N, N, generator=generator(1)).double()
     places = torch.randn(N, T, generator=generator(2)).double()
     expected = torch.zeros(T, T, N, N).double()
@@ -87,18 +89,18 @@ def test_expectations_are_sums_over_all_sequences():
 
 def naive(weights: Weights, tokens: torch.Tensor, name: str) -> torch.Tensor:
     """The logits of one sequence in the step on a matrix, vector by vector."""
-    d, T = weights.d, len(tokens)
     with_place = READ[name] != TOKENS
     x = [weights.W_E[z] + with_place * weights.P[t] for t, z in enumerate(tokens.tolist())]
     keys = []
-    for t in range(T):
+    for t in range(len(x)):
         scores = torch.stack([weights.P[t] @ weights.W_K1 @ weights.P[s] for s in range(t + 1)])
-        attention = (scores / d**0.5).softmax(0)
+        attention = (scores / weights.d**0.5).softmax(0)
         keys.append(weights.R1 @ sum(a * x[s] for s, a in enumerate(attention)))
-    attention = (torch.stack([x[-1] @ weights.W_K2 @ key for key in keys]) / d**0.5).softmax(0)
-    values = [x[t] + keys[t] if READ[name] == STREAM else x[t] for t in range(T)]
-    read = sum(a * v for a, v in zip(attention, values, strict=True))
-    return weights.W_U @ weights.W_O2 @ weights.V2 @ read
+    scores = torch.stack([x[-1] @ weights.W_K2 @ key for key in keys])
+    attention = (scores / weights.d**0.5).softmax(0)
+    values = [x[t] + keys[t] if READ[name] == STREAM else x[t] for t in range(len(x))]
+    mixed = sum(a * v for a, v in zip(attention, values, strict=True))
+    return weights.W_U @ weights.W_O2 @ weights.V2 @ mixed
 
 
 @pytest.mark.parametrize("name", MATRICES)
@@ -118,7 +120,8 @@ def test_the_model_and_its_gradient_are_those_of_the_loops(name):
 
 def test_the_exact_gradients_are_sums_over_all_sequences():
     """With p̂ = 1/N, and the attention of a step from zero; for W_K1 layer 2 linear (Lemma 5)."""
-    N, T = 4, 5
+    N = 4
+    T = 5
     weights = random_weights(N=N, T=T).with_(W_K1=torch.zeros(12, 12).double())
     all_sequences = list(sequences(N, T))
     probability = torch.tensor([row[0] for row in all_sequences]).double()
@@ -183,7 +186,8 @@ def test_each_lemma_is_what_autograd_finds():
 def test_the_proofs_step_on_w_o2_is_eq_16():
     """With the proof's 1 and τ in place of the law's own shares, of which they are the limit for
     many characters."""
-    N, T = 65, 16
+    N = 65
+    T = 16
     own_share, mean_share = lemmas.shares(N, T)
     # positions count from 1
     tau = np.mean([sum(1 / t for t in range(first + 2, T + 1)) for first in range(T - 2)])

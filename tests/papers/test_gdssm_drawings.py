@@ -80,8 +80,9 @@ def maps(panel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
 
 def learned(panel, row: str, column: str) -> float:
     """A number of the table behind the figure."""
-    ((number,),) = panel.data.query("row == @row and column == @column")[["learned"]].to_numpy()
-    return float(number)
+    rows = panel.data[(panel.data["row"] == row) & (panel.data["column"] == column)]
+    assert len(rows) == 1
+    return float(rows["learned"].iloc[0])
 
 
 @pytest.mark.parametrize("raw", [False, True])
@@ -154,8 +155,8 @@ def test_normalised_sees_no_symmetry_and_raw_does(name):
     run = shipped(name)
     other = holding(run, rescaled(trained_at(run, len(run["snapshot/step"]) - 1)))
     before, after = (maps(weights.draw(variant, View())) for variant in (run, other))
-    for (expected, *_), (computed, *_) in zip(before, after, strict=True):
-        np.testing.assert_allclose(expected, computed, rtol=1e-3, atol=1e-5)
+    for (block, *_), (alike, *_) in zip(before, after, strict=True):
+        np.testing.assert_allclose(block, alike, rtol=1e-3, atol=1e-5)
     before, after = (maps(weights.draw(variant, View(raw=True))) for variant in (run, other))
     assert np.abs(before[0][0] - after[0][0]).max() > 0.1
 

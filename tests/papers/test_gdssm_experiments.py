@@ -268,7 +268,7 @@ def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
     trained = trained_at(run, -1).to(torch.float64)
     turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
-    before, after = models.predict(trained, tasks), models.predict(turned, tasks)
+    before, after = (models.predict(model, tasks) for model in (trained, turned))
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
 
 
@@ -278,7 +278,7 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
     turned = trained.with_(**grafted._times(grafted.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
-    before, after = models.predict(trained, tasks), models.predict(turned, tasks)
+    before, after = (models.predict(model, tasks) for model in (trained, turned))
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
 
 

@@ -62,9 +62,10 @@ def test_models_judged_together_have_the_losses_that_each_has(change):
 def test_shapes_and_progress():
     recorder = Recorder()
     tensors = train.run(replace(SMALL, seeds=2), recorder)
-    moments, evaluations = len(tensors["snapshot/step"]), len(tensors["curve/step"])
-    assert moments == min(evaluations, SNAPSHOTS)
-    assert tensors["snapshot/Q"].shape == (moments, 2, 3, 3)
+    snapshots = len(tensors["snapshot/step"])
+    evaluations = len(tensors["curve/step"])
+    assert snapshots == min(evaluations, SNAPSHOTS)
+    assert tensors["snapshot/Q"].shape == (snapshots, 2, 3, 3)
     assert (
         tensors["curve/loss"].shape == tensors["curve/sensitivity_cosine"].shape == (2, evaluations)
     )
