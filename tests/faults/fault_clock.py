@@ -6,14 +6,15 @@ the same for whoever reads them, and a worker at work is told another time from 
 
 import json
 import os
+import sqlite3
 import time
+from contextlib import closing
 
 from tests.faults.audit import finish
 from tests.faults.bed import ASKED, FINISHED, Bed, submit, work
 from tests.faults.stages import STAGES, Halted, upon
 
 SPANS = (60.0, 3600.0, 86400.0, 40 * 365 * 86400.0)
-TIMES = {"asked": 1e9, "retry_at": 1.0, "born": 1.0}  # in files, and their units a second
 
 
 def _set(direction: int, bed: Bed) -> str:
@@ -43,14 +44,21 @@ def _tell_the_time(shift: float) -> None:
 
 def _move_the_disk(bed: Bed, shift: float) -> None:
     """As if everything had been written by a clock that was so many seconds ahead."""
+    with closing(sqlite3.connect(bed.cache / "queue.db")) as queue, queue:
+        queue.execute("UPDATE jobs SET asked = asked + ?", [int(shift * 1e9)])
+        queue.execute("UPDATE jobs SET changed = changed + ?", [shift])
+        for key, text in queue.execute("SELECT key, progress FROM jobs").fetchall():
+            progress = json.loads(text or "{}")
+            if progress.get("retry_at"):
+                progress["retry_at"] += shift
+                queue.execute(
+                    "UPDATE jobs SET progress = ? WHERE key = ?", [json.dumps(progress), key]
+                )
     for path in bed.cache.rglob("*"):
         if path.suffix == ".json":
             fields = json.loads(path.read_text())
-            for name, unit in TIMES.items():
-                if fields.get(name):
-                    fields[name] += shift * unit
-            if "asked" in fields:
-                fields["asked"] = int(fields["asked"])
+            if fields.get("born"):
+                fields["born"] += shift
             path.write_text(json.dumps(fields))
         at = max(0.0, path.stat().st_mtime + shift)
         os.utime(path, (at, at))
