@@ -75,6 +75,7 @@ def test_a_setting_of_seconds_is_asked_for_and_a_longer_one_has_its_button():
     assert "Train it here" in buttons(visitor(steps=SLOW)) and len(waiting()) == 1
 
 
+@pytest.mark.long
 def test_many_settings_leave_one_job():
     app = visitor(seed="1")
     for seed in range(2, 9):

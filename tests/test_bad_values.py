@@ -127,6 +127,7 @@ def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
             assert parse(cls, typed) == setting
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("id", IDS)
 def test_every_config_within_bounds_is_a_run_or_a_sentence(id):
     """Drawn at random within all ranges at once: each has a key, an estimate of memory and a cost,

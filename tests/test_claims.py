@@ -102,6 +102,7 @@ def test_few_seeds_must_lie_further_away(count, factor):
         assert metric.verdict(HERE) == verdict
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seeds", [3, 5])
 def test_where_there_is_no_effect_a_verdict_is_wrong_at_its_nominal_rate(seeds):
     """Seeds whose mean is the limit itself: 2.5 % of verdicts say that it is above, 2.5 % below."""

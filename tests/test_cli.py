@@ -184,6 +184,7 @@ def set_first_claim(change_toy, at: dict) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, change_toy):
     """Runs elsewhere, and runs made here where there is a shipped one, do not count."""
     set_first_claim(change_toy, {"d": 8})
@@ -228,6 +229,7 @@ def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+@pytest.mark.long
 def test_build_leaves_the_models_of_further_seeds_out_of_a_large_run(runs, monkeypatch):
     """That of the run that opens the page keeps them."""
     monkeypatch.setattr(build, "LARGE_MODELS", 256)
@@ -243,6 +245,7 @@ def test_build_leaves_the_models_of_further_seeds_out_of_a_large_run(runs, monke
     assert by_preset[other.name].config.seeds == 1 and "curve/loss" in by_preset[other.name].tensors
 
 
+@pytest.mark.long
 def test_build_replaces_a_damaged_file(runs):
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     (header,) = runs.headers(TOY)
@@ -252,6 +255,7 @@ def test_build_replaces_a_damaged_file(runs):
     assert runs.load(runs.headers(TOY)[0]).digest == header.digest
 
 
+@pytest.mark.long
 def test_build_trains_a_run_with_a_damaged_tensor_again(capsys, runs):
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     (header,) = runs.headers(TOY)
@@ -268,6 +272,7 @@ def test_build_names_a_run_that_cannot_be_read(capsys, runs, monkeypatch):
     assert "toy.walk (classroom): Damaged: expected the run" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_build_names_metrics_that_fail_and_ships_the_rest(capsys, runs, change_toy):
     measured = registry.experiment(TOY).metrics
     change_toy(metrics=lambda run: measured(run) if run.config.d == 16 else 1 / 0)
@@ -307,6 +312,7 @@ def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(change_toy):
     assert item.presets == ["classroom", "figure 1"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "after", "message"),
     [

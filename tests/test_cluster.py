@@ -157,6 +157,7 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
     )
 
 
+@pytest.mark.long
 def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machines):
     other = machines.folder / "other"
     shutil.copytree(
@@ -179,6 +180,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     assert not (machines.folder / "refused" / "icl").exists()
 
 
+@pytest.mark.long
 def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     machines, tmp_path, monkeypatch
 ):

@@ -33,6 +33,7 @@ except BadSetting as problem:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="looks for cl, not on the path")
 def test_where_a_compiler_is_missing_a_sentence_says_so(tmp_path, monkeypatch):
     """In a process of its own: torch remembers which compiler it has found."""

@@ -163,6 +163,15 @@ WITH_RUNS = [id for id in IDS if any(header.experiment == id for header in SHIPP
 
 
 @pytest.mark.parametrize("id", WITH_RUNS)
+def test_the_first_shipped_run_draws_and_measures_what_its_file_says(id):
+    experiment = EXPERIMENTS[id]
+    run = store.default().load(store.default().preset(id, experiment.presets[0].name))
+    _check_metrics(experiment, run)
+    _check_drawings(experiment, run)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("id", WITH_RUNS)
 def test_shipped_runs_draw_and_measure_what_their_files_say(id):
     """The metrics of all runs; the drawings of as many as show every choice, every switch on and
     off, and every set of drawings that apply: they differ with these, and not with numbers."""

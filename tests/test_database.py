@@ -56,6 +56,7 @@ def started(code: str) -> subprocess.Popen:
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, **pipes)
 
 
+@pytest.mark.long
 def test_no_job_is_taken_twice_by_several_processes():
     keys = [queue.submit(Request(TOY, config(seed=seed))) for seed in range(JOBS)]
     takers = [started(TAKE) for _ in range(TAKERS)]

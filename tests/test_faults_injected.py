@@ -23,6 +23,11 @@ def inject(*more: str) -> None:
     assert process.returncode == 0, process.stdout + process.stderr
 
 
+def test_nothing_is_lost_where_workers_are_killed_and_files_damaged():
+    inject("--times", "1", "killed", "files")
+
+
+@pytest.mark.long
 def test_nothing_is_lost_whatever_happens():
     """One process for all, of its own: it forks, and imports once."""
     inject("--times", "1", "--seed", "3711464")  # which once found a worker that hangs

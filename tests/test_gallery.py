@@ -57,6 +57,7 @@ def test_the_page_links_every_experiment():
     assert len(pictures) == len(IDS) and all(' alt="' in body for body in pictures)
 
 
+@pytest.mark.long
 def test_the_build_makes_a_card_once_its_run_is_shipped(tmp_path, monkeypatch, capsys):
     with house(tmp_path, monkeypatch):
         assert main(["gallery", TOY]) == 1 and gallery.card(TOY) is None  # nothing is trained
@@ -90,6 +91,7 @@ def test_a_card_that_cannot_be_read_is_none(text, tmp_path, monkeypatch):
             assert gallery.picture(TOY, True) is None
 
 
+@pytest.mark.long
 def test_a_picture_has_the_colours_of_its_figure():
     bar = Trace("bar", x=["a"], y=[1.0], marker={"color": COLOURS["trained"]})
     figure = Figure([bar], layout(SEAT, xaxis=axis("x"), yaxis=axis("y")))

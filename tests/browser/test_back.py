@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from subprocess import Popen
 
+import pytest
 from driver import go, reached, settled, step
 from playwright.sync_api import Browser, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg, ForwardMsgMetadata
 from wire import Wire
+
+pytestmark = pytest.mark.long
 
 # whether nothing can be moved once the page is enabled again, and what was seen, in its order
 CONNECTED = """() => {

@@ -4,6 +4,7 @@ the drawer."""
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from conftest import until
 from driver import go, reached, settled
 from playwright.sync_api import Locator, Page, expect
@@ -140,6 +141,7 @@ def test_the_keyboard_reaches_every_cell(page_at: Window) -> None:
     expect(title).to_have_text(before)
 
 
+@pytest.mark.long
 def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> None:
     tab = go(window(has_touch=True), f"{server}/gdssm")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears taps
@@ -150,6 +152,7 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     expect(title).to_contain_text("State after 10 pairs, row 2, column 3")
 
 
+@pytest.mark.long
 def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, page_at: Window) -> None:
     tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     first = tab.locator(".st-key-one-number h3").first.inner_text()
@@ -169,6 +172,7 @@ def test_cells_are_kept_side_by_side_and_in_the_link(window: Window, page_at: Wi
     expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_click_on_the_map_of_a_language_model_shows_the_head(page_at: Window) -> None:
     tab = page_at("/birth?experiment=pretrained&preset=planted&drawer=Your+own+text")
     tab.mouse.click(*place(tab, "heads", 0, 1))

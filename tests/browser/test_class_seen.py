@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
 from driver import go, train
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.long
 
 Window = Callable[..., Page]
 SETTING = "toy?steps=1000000&seed=11&at_once=false"

@@ -60,6 +60,7 @@ def test_the_same_rest_is_heard_again_after_a_step_back(page_at: Window) -> None
     reached(tab, there)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("to", ["toy", "claims"])
 def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(
     server: str, window: Window, to: str
@@ -89,6 +90,7 @@ def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(
         expect(tab.get_by_role("heading", name="What the papers claim")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_key_that_comes_before_a_beats_answer_counts(server: str, window: Window) -> None:
     tab = window()
     wire = Wire(tab)
@@ -104,6 +106,7 @@ def test_a_key_that_comes_before_a_beats_answer_counts(server: str, window: Wind
     assert slider(tab).input_value() == there
 
 
+@pytest.mark.long
 def test_a_beat_that_is_played_on_stays_where_it_was_played_to(page_at: Window) -> None:
     tab = page_at("/toy?beat=start&step=0")
     slider(tab).press("End")

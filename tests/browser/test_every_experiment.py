@@ -42,9 +42,20 @@ KNOBS = """() => [...document.querySelectorAll('.st-key-main-knobs [class*="st-k
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_experiment_of_a_paper(server: str, window: Window, paper: str) -> None:
-    tab = window()
-    for index, name in enumerate(registry.papers()[paper].experiments):
+def test_the_first_experiment_of_a_paper(server: str, window: Window, paper: str) -> None:
+    names = list(registry.papers()[paper].experiments)
+    _check(window(), server, paper, names[:1])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_other_experiment_of_a_paper(server: str, window: Window, paper: str) -> None:
+    names = list(registry.papers()[paper].experiments)
+    _check(window(), server, paper, names[1:])
+
+
+def _check(tab: Page, server: str, paper: str, names: list[str]) -> None:
+    for index, name in enumerate(names):
         tab.set_viewport_size(DESK)
         if index == 0:
             go(tab, f"{server}/{paper}?experiment={name}")

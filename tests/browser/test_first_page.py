@@ -3,6 +3,7 @@ by itself."""
 
 from collections.abc import Callable
 
+import pytest
 from driver import go
 from playwright.sync_api import Page, expect
 from wire import Wire
@@ -45,6 +46,7 @@ def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: 
         tab.wait_for_function(f"({SHOWN})().every(snapshot => snapshot === {place})")
 
 
+@pytest.mark.long
 def test_it_plays_by_itself_once(server: str, window: Window) -> None:
     tab = window()
     tab.emulate_media(reduced_motion="no-preference")

@@ -8,6 +8,8 @@ from conftest import until
 from driver import reached, settled
 from playwright.sync_api import Locator, Page, expect
 
+pytestmark = pytest.mark.long
+
 Window = Callable[..., Page]
 SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width,
   height} = plot._fullLayout;

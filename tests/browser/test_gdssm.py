@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
+import pytest
 from conftest import until
 from driver import go, reached, train
 from playwright.sync_api import Locator, Page, expect
@@ -18,6 +19,7 @@ def quiet(tab: Page) -> None:
     expect(tab.locator(".st-key-current .js-plotly-plot .main-svg").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_one_feature_and_one_pair_train_and_draw(page_at: Window) -> None:
     tab = page_at(f"/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
     train(tab)
@@ -29,6 +31,7 @@ def test_one_feature_and_one_pair_train_and_draw(page_at: Window) -> None:
     quiet(tab)
 
 
+@pytest.mark.long
 def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(
     server: str, window: Window
 ) -> None:
@@ -41,6 +44,7 @@ def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(
     expect(seat.get_by_role("heading")).to_be_visible()
 
 
+@pytest.mark.long
 def test_pairs_read_end_at_the_prompts_last(page_at: Window) -> None:
     tab = page_at(f"/gdssm?token=99&drawer={BESIDE}")
     slider = tab.get_by_role("slider", name="pairs read")
@@ -82,6 +86,7 @@ def test_points_that_are_none_are_named_beside_their_field(page_at: Window) -> N
     quiet(tab)
 
 
+@pytest.mark.long
 def test_sizes_that_are_none_are_named_and_the_figures_stay(page_at: Window) -> None:
     tab = page_at("/gdssm?experiment=sizes")
     field = tab.get_by_role("textbox", name="context pairs N")

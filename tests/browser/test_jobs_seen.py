@@ -95,6 +95,7 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
     assert still(tab) == approx(before, abs=1)
 
 
+@pytest.mark.long
 def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     server: str, window: Window
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_run_made_here_trains_on_from_where_it_ended(page_at: Window) -> None:
     tab = page_at("/toy?seed=9&steps=500&at_once=false")
     train(tab)
@@ -119,6 +121,7 @@ def test_a_run_made_here_trains_on_from_where_it_ended(page_at: Window) -> None:
     expect(tab.locator(".headline")).to_contain_text("1000")
 
 
+@pytest.mark.long
 def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=30")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
@@ -132,6 +135,7 @@ def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) ->
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
 
 
+@pytest.mark.long
 def test_reload_and_a_second_window_find_the_same_job(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=3")
     train(tab)
@@ -145,6 +149,7 @@ def test_reload_and_a_second_window_find_the_same_job(server: str, window: Windo
     expect(tab.get_by_text("Stopped at step")).to_be_visible()
 
 
+@pytest.mark.long
 def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     server: str, serve: Callable[[], str], window: Window
 ) -> None:
@@ -167,6 +172,7 @@ def worker(environment: dict[str, str]) -> psutil.Process:
     return psutil.Process(json.loads(progress)["pid"])
 
 
+@pytest.mark.long
 def test_a_training_outlives_its_server(
     serve: Callable[[], str], servers: dict[str, Popen], environment: dict[str, str], window: Window
 ) -> None:
@@ -188,6 +194,7 @@ def test_a_training_outlives_its_server(
     expect(again.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_diverging_run_says_so_and_can_be_run_again(page_at: Window) -> None:
     tab = page_at("/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
@@ -197,6 +204,7 @@ def test_a_diverging_run_says_so_and_can_be_run_again(page_at: Window) -> None:
     expect(heading(tab, "The loss falls")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_run_made_here_is_listed_and_can_be_deleted(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?seed=6&at_once=false")
     train(tab)

@@ -8,6 +8,8 @@ from conftest import until
 from driver import reached
 from playwright.sync_api import Page, expect
 
+from tests.parameters import first_is_short
+
 Window = Callable[..., Page]
 # Where the pairs of the chart that can be dragged are on the screen.
 PLACES = """() => {
@@ -32,7 +34,7 @@ def pairs_of(address: str) -> list[list[float]]:
     return [[float(part) for part in pair.replace(":", "").split()] for pair in text.split(";")]
 
 
-@pytest.mark.parametrize("experiment", ["prompt", "trained"])
+@pytest.mark.parametrize("experiment", first_is_short(["prompt", "trained"]))
 def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
     page_at: Window, experiment: str
 ) -> None:
@@ -66,6 +68,7 @@ def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_of_five_features_two_are_dragged_and_three_stay(page_at: Window) -> None:
     address = "/learners?experiment=trained&preset=five%20features"
     tab = page_at(f"{address}&drawer=Your%20own%20pairs")
@@ -86,6 +89,7 @@ def test_of_five_features_two_are_dragged_and_three_stay(page_at: Window) -> Non
     expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_click_beside_a_pair_changes_nothing(page_at: Window) -> None:
     tab = page_at("/learners")
     tab.wait_for_function(f"({PLACES})().length === 10")
@@ -99,6 +103,7 @@ def test_a_click_beside_a_pair_changes_nothing(page_at: Window) -> None:
     assert tab.url == before
 
 
+@pytest.mark.long
 def test_pairs_that_are_wrong_get_a_sentence_and_the_last_ones_stay(page_at: Window) -> None:
     tab = page_at("/learners?points=1%202")
     expect(tab.get_by_text("your own pairs must be like '0.5 1: 2; -0.8 0: -1.4'")).to_be_visible()

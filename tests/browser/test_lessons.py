@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from icl_core import registry
 from icl_core.runs import store
+from tests.parameters import first_is_short
 
 Window = Callable[..., Page]
 PRESETS = '[data-testid=stSidebar] [class*="st-key-"][class*="-presets"]'
@@ -21,7 +22,7 @@ def enter(tab: Page, number: int, text: str) -> None:
     field.press("Enter")
 
 
-@pytest.mark.parametrize("name", LESSONS)
+@pytest.mark.parametrize("name", first_is_short(LESSONS))
 def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str) -> None:
     paper, lesson = LESSONS[name]
     tab = page_at("/lessons")
@@ -86,6 +87,7 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(on).to_be_enabled()
 
 
+@pytest.mark.long
 def test_a_lesson_that_is_not_here_is_told(page_at: Window) -> None:
     tab = page_at("/birth?lesson=learned-steps")
     alert = tab.get_by_test_id("stAlert")
@@ -95,6 +97,7 @@ def test_a_lesson_that_is_not_here_is_told(page_at: Window) -> None:
     expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_matrix_of_the_diagram_opens_its_panel(page_at: Window) -> None:
     tab = page_at("/memformers?experiment=methods&drawer=The+model")
     diagram = tab.locator(".diagram")

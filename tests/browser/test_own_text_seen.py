@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+import pytest
 from conftest import until
 from driver import go, reached, settled
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.long
 
 TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
 

@@ -34,7 +34,9 @@ SCROLLED_BY_KEYS = """() => [...document.querySelectorAll('.st-key-says')].every
 Window = Callable[..., Page]
 
 
-@pytest.mark.parametrize("width, colours", [(1400, "light"), (390, "dark")])
+@pytest.mark.parametrize(
+    "width, colours", [(1400, "light"), pytest.param(390, "dark", marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page or "start")
 def test_a_page_is_drawn_accessible_and_not_too_wide(
     page_at: Window, page: str, width: int, colours: str
@@ -98,6 +100,7 @@ def test_the_menu_leads_to_every_page(page_at: Window) -> None:
         expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_a_page_opens_by_its_link_on_a_fresh_server(
     serve: Callable[[], str], window: Window
 ) -> None:
@@ -122,6 +125,7 @@ def test_claims_stand_in_a_table_and_a_chosen_verdict_leaves_its_claims(page_at:
     expect(claims.filter(has_text="✓ holds").first).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_claim_opens_the_stage_at_its_setting_with_its_panel_outlined(page_at: Window) -> None:
     tab = page_at("/claims?experiment=birth.steps")
     link = tab.get_by_role("link", name="Open W_O² recall on the stage")

@@ -4,6 +4,7 @@ without a run."""
 import re
 from collections.abc import Callable
 
+import pytest
 from driver import go, heading, reached, step
 from playwright.sync_api import Page, expect
 
@@ -44,6 +45,7 @@ def test_a_knob_of_the_view_is_in_the_address(page_at: Window) -> None:
     reached(tab, "**seed_shown=1*")
 
 
+@pytest.mark.long
 def test_back_goes_back_through_the_settings(page_at: Window) -> None:
     tab = page_at("/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
@@ -75,6 +77,7 @@ def test_an_unknown_experiment_or_preset_is_named(page_at: Window) -> None:
     expect(heading(tab, "The loss falls")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(page_at: Window) -> None:
     tab = page_at("/toy?at_once=false")
     line = tab.get_by_role("textbox", name="Setting as text")
@@ -106,6 +109,7 @@ def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> 
     expect(again.get_by_test_id("stAlertContentWarning")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_bar_leads_to_the_projector_which_hides_menu_and_sidebar(page_at: Window) -> None:
     tab = page_at("/toy")
     tab.locator(".room .projector").click()

@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+import pytest
 from driver import go, heading, reached
 from playwright.sync_api import Page, expect
 from wire import Wire
+
+pytestmark = pytest.mark.long
 
 
 def test_what_is_moved_while_the_page_is_drawn_stays_moved(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from conftest import until
 from driver import PAINTED, SNAPSHOTS, drag, go, let_go, reached, settled, tall, together
 from playwright.sync_api import Page, WebSocket, expect
@@ -55,6 +56,7 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(
     together(tab, last - 1)
 
 
+@pytest.mark.long
 def test_what_is_not_seen_is_not_drawn(server: str, window: Window) -> None:
     """Panels below the window, and all panels of a page that is hidden, stand still until they are
     seen."""
@@ -94,6 +96,7 @@ def test_keys_step_and_play(server: str, window: Window) -> None:
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
 
 
+@pytest.mark.long
 def test_where_the_browser_cannot_move_the_charts_the_server_does(
     server: str, window: Window
 ) -> None:
@@ -113,6 +116,7 @@ def test_where_the_browser_cannot_move_the_charts_the_server_does(
     settled(tab)
 
 
+@pytest.mark.long
 def test_a_page_that_is_pressed_stays_where_it_is(page_at: Window) -> None:
     """A drawer comes into sight once it is there, but not from under a finger."""
     tab = page_at("/birth")
@@ -152,6 +156,7 @@ def _a_graft_moves_the_stage(tab: Page) -> None:
     until(lambda: tab.evaluate(LARGEST, "w_o2") > 0, "the map is the trained one's")
 
 
+@pytest.mark.long
 def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(page_at: Window) -> None:
     tab = page_at("/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)

@@ -77,6 +77,7 @@ def test_a_plain_page_has_the_clock_of_the_dashboard(window, run, tmp_path: Path
     until(lambda: not any(page.evaluate(PAINTED)), "at rest all is drawn in full")
 
 
+@pytest.mark.long
 def test_names_of_milestones_close_to_each_other_stand_beside_each_other(window, tmp_path: Path):
     run = icl.run("birth.transformer", preset="fixed, paper size")
     first, second = sorted(run.experiment.milestones(run.run).values())
@@ -92,6 +93,7 @@ def test_names_of_milestones_close_to_each_other_stand_beside_each_other(window,
     assert left["x"] + left["width"] == pytest.approx(right["x"], abs=1)
 
 
+@pytest.mark.long
 def test_a_widget_and_its_notebook_follow_each_other(window, run):
     widget = run.widget()
     bodies = {"": NOTEBOOK, "widget.js": widget._esm, "stage.json": widget.stage}
@@ -128,6 +130,7 @@ def test_a_widgets_step_is_the_last_snapshot_not_beyond_it(run):
     assert json.loads(widget.stage)["steps"] == run.steps
 
 
+@pytest.mark.long
 def test_the_study_shows_the_figure_of_each_claim(window, tmp_path: Path):
     study = list(islice(report.entries(store.default()), 3))
     path = tmp_path / "study.html"

@@ -3,8 +3,11 @@ stage."""
 
 from collections.abc import Callable
 
+import pytest
 from driver import go, reached, settled
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.long
 
 PLACE = """index => {
     const plot = document.querySelector('.st-key-panel-half-sweep .js-plotly-plot');

@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from icl_core import registry
 from icl_core.contract.story import brief_of
 from icl_core.share import gallery
+from tests.parameters import first_is_short
 
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]
@@ -75,7 +76,7 @@ def says(tab: Page, text: str) -> None:
     expect(tab.locator(".st-key-says").first).to_contain_text(text)
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", first_is_short(PAPERS))
 def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     server: str, window: Window, paper: str
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(
     assert tab.url.endswith(f"/?end={paper}")
 
 
+@pytest.mark.long
 def test_in_the_room_the_stage_stays_where_it_is_from_step_to_step(
     server: str, window: Window
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     says(tab, "How far does the loss fall?")  # another visit
 
 
+@pytest.mark.long
 def test_every_turn_is_one_step_back(server: str, window: Window) -> None:
     """With all that a beat sets: its step, its drawer, what it shows."""
     tab = go(window(), f"{server}/birth")
@@ -194,6 +197,7 @@ def test_every_turn_is_one_step_back(server: str, window: Window) -> None:
         reached(tab, address)
 
 
+@pytest.mark.long
 def test_what_a_question_is_about_is_not_given_away_before_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth?experiment=induction&beat=start")
     says(tab, "Each row shows where one character looks")
@@ -213,6 +217,7 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
     expect(marks).to_have_css("visibility", "visible")
 
 
+@pytest.mark.long
 def test_the_tour_of_all_papers_leads_on(page_at: Window) -> None:
     papers = [paper for paper in registry.papers().values() if paper.highlights]
     assert [bool(paper.bridge) for paper in papers] == [number > 0 for number in range(len(papers))]
@@ -223,6 +228,7 @@ def test_the_tour_of_all_papers_leads_on(page_at: Window) -> None:
     says(tab, brief_of(experiment.story, experiment.presets[0].config))
 
 
+@pytest.mark.long
 def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?beat=end&seed_shown=1")
     says(tab, "In the end it has found the teacher. Look at seed 0.")
@@ -245,6 +251,7 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     assert "beat" not in tab.url
 
 
+@pytest.mark.long
 def test_a_bad_beat_or_panel_is_told(page_at: Window) -> None:
     tab = page_at("/toy?beat=nowhere&marks=loss,nothing")
     beat = "There is no beat nowhere here; there are start, fall, end."
@@ -254,6 +261,7 @@ def test_a_bad_beat_or_panel_is_told(page_at: Window) -> None:
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
+@pytest.mark.long
 def test_a_try_is_a_link_that_sets_knobs_and_outlines(page_at: Window) -> None:
     tab = page_at("/toy")
     tab.get_by_role("button", name="Try").click()

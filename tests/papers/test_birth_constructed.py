@@ -25,6 +25,7 @@ def few(monkeypatch):
     monkeypatch.setattr(train, "EVALUATED", 16)
 
 
+@pytest.mark.long
 def test_each_embedding_is_compared_with_the_model_trained_on_it():
     config = Config(**SMALL, beside=50)
     run = Run(config, construction.compute(config, Recorder()))

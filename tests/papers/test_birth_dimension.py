@@ -160,6 +160,7 @@ def test_the_recall_is_the_probes():
     assert train.recalls(weights, matrices).tolist() == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
     one_seed, two_seeds = (
         train.compute(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 
+import pytest
+
 from icl_core.jobs import queue, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.shared.settings import Config
@@ -27,6 +29,7 @@ def content(path) -> tuple[dict, dict]:
     }
 
 
+@pytest.mark.long
 def test_sigkill_in_mid_training_changes_no_byte(tmp_path, monkeypatch):
     with house(tmp_path / "killed", monkeypatch) as store:
         key = queue.submit(Request(ID, WANTED))

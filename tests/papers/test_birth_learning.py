@@ -84,6 +84,7 @@ def test_frozen_matrices_stay_until_their_step():
     assert not np.array_equal(tensors["snapshot/W_K2"][early[-1]], tensors["snapshot/W_K2"][0])
 
 
+@pytest.mark.long
 def test_the_opposite_freezing_is_the_reverse_up_to_the_thaw(small):
     tensors, reverse = (
         compute(replace(SMALL, seeds=2, freeze_until=10, **{frozen: True}), Recorder())
@@ -124,6 +125,7 @@ def test_progress_counts_to_its_total():
     assert steps[-1] == recorder.reports[-1][1]
 
 
+@pytest.mark.long
 def test_the_small_preset_learns_in_context():
     """A third of the classroom preset with half its batch: enough for the induction head, far above
     what one layer can do."""
@@ -148,6 +150,7 @@ def test_a_typed_character_outside_the_vocabulary_is_refused(small):
         drawing_named("attention").draw(Run(SMALL, small), View(sequence="aß"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

@@ -114,6 +114,7 @@ def test_the_full_transformer_is_watched_by_its_own_probes():
     assert train._full(config).evaluate(0) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("everything", (False, True))
 def test_more_seeds_change_no_other(everything: bool, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(train, "WATCHED", 16)

@@ -180,6 +180,7 @@ def test_what_the_heads_do_is_counted_as_in_a_loop():
     assert min(probed) > 0.95
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["order", "W_K1 frozen, paper size"])
 def test_figure_3_stands_in_one_figure(preset):
     """Five schedules, each with its accuracy, its recalls and its heads; without them none."""

@@ -74,6 +74,7 @@ def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(mo
     assert values_of(CONSTRUCTED, run) == values
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", ["fastest", "both", "order, paper size"])
 def test_a_snapshot_read_back_achieves_what_the_curve_shows(preset):
     run = shipped("birth.induction", preset)

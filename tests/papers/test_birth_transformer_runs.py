@@ -73,6 +73,7 @@ def test_what_heads_do_is_measured_in_training_as_from_the_weights(whole):
     assert np.abs(trained.attention[0] - trained.attention[1])[:2].max() > 1e-3
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_to_the_same_result(whole):
     for stop in (7, 33, 50):  # in the first seed, in the second, in the single layer
         killed = Recorder(stop=stop)
@@ -155,6 +156,7 @@ def test_an_accuracy_beyond_the_claimed_one_is_decided_while_the_loss_still_fall
     assert metric.verdict(single.config) == "not decided" and "still falling" in metric.unfinished
 
 
+@pytest.mark.long
 def test_what_is_copied_against_the_bigrams_is_counted_at_the_papers_setting():
     run = shipped("random, paper size")
     values = {metric.claim.id: metric.value for metric in EXPERIMENT.metrics(run)}

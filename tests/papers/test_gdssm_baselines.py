@@ -272,6 +272,7 @@ def trained(baseline, p, rate, steps, f=5, N=5):
     return leaves, torch.stack(losses)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_training_lowers_the_loss(name):
     p = drawn(name, features=5, T=11, dtype=torch.float32)

@@ -235,6 +235,7 @@ def astray(few):
         return Run(SEEDS, comparison.compute(SEEDS, Recorder())), straight
 
 
+@pytest.mark.long
 def test_a_training_that_diverges_ends_alone(astray):
     run, straight = astray
     names = [learner.model.id for learner in learners(SEEDS)]

@@ -112,6 +112,7 @@ def draw_all(experiment, run, view):
             check(drawing.draw(run, view))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_drawing_of_every_model(kind):
     draw_all(layer.EXPERIMENT, tiny_run(kind), View())
@@ -192,6 +193,7 @@ LEAST = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LEAST)
 def test_one_pair_or_one_feature_draws_without_a_hole(kind):
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **LEAST[kind]})
@@ -313,6 +315,7 @@ def test_nothing_replaced_is_nothing_changed():
 # The trained layer itself
 
 
+@pytest.mark.long
 def test_the_scalar_layer_bears_out_every_claim():
     with pytest.MonkeyPatch.context() as many:
         many.setattr(train, "TEST_SET", (2**14, 2**24))

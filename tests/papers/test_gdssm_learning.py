@@ -113,6 +113,7 @@ def farthest(config, tensors):
     return {c.name: c.farthest for c in compare(trained, best, config.N)}
 
 
+@pytest.mark.long
 def test_the_nd_layer_reaches_its_number_for_every_seed():
     config = Config(seeds=5)
     tensors = train.run(config, Recorder())
@@ -123,6 +124,7 @@ def test_the_nd_layer_reaches_its_number_for_every_seed():
         assert bool((gap < 0.05).all()), name
 
 
+@pytest.mark.long
 def test_a_skip_connection_is_learned_away():
     config = Config(skip=True)
     tensors = train.run(config, Recorder())
@@ -131,6 +133,7 @@ def test_a_skip_connection_is_learned_away():
     assert float(farthest(config, tensors)["skip"]) < 0.05
 
 
+@pytest.mark.long
 def test_the_nd_layer_with_a_decay_an_entry_reaches_its_number():
     config = Config(recurrence="full", batch=128, learning_rate=0.01, steps=600)
     tensors = train.run(config, Recorder())
@@ -138,6 +141,7 @@ def test_the_nd_layer_with_a_decay_an_entry_reaches_its_number():
     assert tensors["curve/sensitivity_cosine"][0, -1] > 0.999
 
 
+@pytest.mark.long
 def test_the_1d_layer_reaches_its_number():
     config = Config(model="1-D", batch=1024, learning_rate=0.01, steps=600)
     tensors = train.run(config, Recorder())
@@ -146,6 +150,7 @@ def test_the_1d_layer_reaches_its_number():
     assert float(farthest(config, tensors)["M"]) < 0.1
 
 
+@pytest.mark.long
 def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
     config = Config(layers=2, recurrence="scalar", batch=256, steps=1000)
     tensors = train.run(config, Recorder())
@@ -157,6 +162,7 @@ def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
         assert float(gap) < 0.05, name
 
 
+@pytest.mark.long
 def test_two_layers_reach_their_loss_sooner_than_their_weights():
     """The quick training is within 1% of 0.564 too; its B is not yet the construction's."""
     tensors = train.run(Config(layers=2, recurrence="scalar", batch=128, steps=600), Recorder())

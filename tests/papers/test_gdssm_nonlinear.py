@@ -213,6 +213,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
         assert array.tobytes() == again[name].tobytes(), name
 
 
+@pytest.mark.long
 def test_a_short_training_bends_only_with_an_mlp():
     config = Config(steps=300, batch=64, hidden=20)
     losses = {}
@@ -285,6 +286,7 @@ def test_what_is_refused(monkeypatch):
 # What is stored stays true
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
 def test_snapshots_read_back_achieve_what_their_curves_say(preset):
     """Within three quarters of a percent or .04 % of predicting zero, .026, at every snapshot of

@@ -102,6 +102,7 @@ def test_awkward_pairs_are_drawn(two, text, group):
         assert experiment.headline(two, view)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "config",
     [

@@ -15,6 +15,7 @@ from icl_core.papers.memformers.shared.experts import Case, Heads
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.training import batched
 from icl_core.training.phases import Phase
+from tests.parameters import first_is_short
 from tests.recorder import Interrupted, Recorder
 
 STEPS = 12  # of a training
@@ -96,7 +97,7 @@ def same(one, other) -> bool:
     )
 
 
-@pytest.mark.parametrize("case", RUNS)
+@pytest.mark.parametrize("case", first_is_short(RUNS))
 def test_every_training_has_the_digits_that_it_has_alone(case, monkeypatch, outcomes):
     experiment, config = setting(case)
     progress = Watched()

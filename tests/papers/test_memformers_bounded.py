@@ -1,6 +1,7 @@
 """Theorem 5.1 on prompts whose loss is bounded: what is drawn, and that its excess vanishes."""
 
 import numpy as np
+import pytest
 import torch
 
 from icl_core import registry
@@ -27,6 +28,7 @@ def test_a_prompt_has_examples_of_one_length_and_seeds_have_prompts_of_their_own
     assert torch.equal(alone.S[0], batch.S[1])
 
 
+@pytest.mark.long
 def test_the_excess_vanishes_where_the_loss_is_bounded():
     config = Config(prompts="spheres", layers=2, sizes="30, 300, 1000", steps=300, seeds=3)
     experiment = registry.experiment("memformers.learned")

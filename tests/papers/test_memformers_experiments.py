@@ -85,6 +85,7 @@ def test_numbers_of_prompts_are_checked(text, message):
         learned_settings.Config(sizes=text)
 
 
+@pytest.mark.long
 def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     experiment = registry.experiment("memformers.learned")
     config = learned_settings.Config(steps=300, layers=2, sizes="1", memory="learned")

@@ -22,6 +22,7 @@ from icl_core.papers.memformers.variances import settings as scales
 from icl_core.papers.memformers.variances import train
 from icl_core.papers.memformers.variances.train import heads_at
 from tests.drawn import checked
+from tests.parameters import first_is_short
 from tests.recorder import Interrupted, Recorder
 
 MIXTURE = gaussians.Config(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6)
@@ -274,7 +275,7 @@ def test_a_linear_model_in_one_dimension_is_a_product():
     torch.testing.assert_close(losses[0], ((1 - 0.5 * S) * (1 - 0.8 * S)).flatten().square())
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", first_is_short(TINY))
 def test_a_run_repeats_and_resumes_bit_for_bit(name):
     experiment = EXPERIMENTS[name]
     config = TINY[name]

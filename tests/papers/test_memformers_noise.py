@@ -148,6 +148,7 @@ def lines():
     return baselines.baseline_losses(replace(LFOM, noise=2.0))
 
 
+@pytest.mark.long
 def test_no_method_passes_ridge_and_the_floor_comes_close(lines):
     ridge = float(lines["baseline/ridge"][0])
     for name in ("cg", "pcg", "gd", "momentum_tuned", "nesterov_tuned", "floor", "floor_scalar"):
@@ -194,6 +195,7 @@ def test_a_floor_knows_of_the_noise():
         assert loss_with_noise(own) < loss_with_noise(other) * 1.001
 
 
+@pytest.mark.long
 def test_the_paths_of_a_noisy_prompt_lead_to_least_squares(trained):
     problem, paths = solved(trained, View(), 2)
     gradient = torch.einsum("ijp,jp->ip", problem.S, problem.fitted - problem.target)

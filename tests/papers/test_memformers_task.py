@@ -23,6 +23,7 @@ from icl_core.papers.memformers.shared.task import (
     roots,
 )
 from icl_core.papers.memformers.shared.train import Batches, on_own_batch
+from tests.parameters import first_is_short
 from tests.recorder import Interrupted, Recorder
 
 TINY = Config(layers=2, steps=30, batch=50)
@@ -182,7 +183,9 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.get("variant", "lfom"))
+@pytest.mark.parametrize(
+    "kind", first_is_short(KINDS), ids=lambda kind: kind.get("variant", "lfom")
+)
 def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
     config = replace(TINY, **kind)
     whole = compute(config, Recorder())
