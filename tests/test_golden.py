@@ -39,6 +39,7 @@ def test_a_run_that_is_still_going_can_be_drawn(computation):
             assert panel.title, drawing.name
 
 
+@pytest.mark.long
 def test_another_recall_is_noticed(monkeypatch):
     """The probe's value is what all panels of an induction head show: half of it must not pass as
     the same version."""

@@ -264,6 +264,7 @@ def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     wait_for(lambda: queue.state(key).status == "done", "the worker")
 
 
+@pytest.mark.long
 def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, monkeypatch):
     """It is the only one, however often a server starts, and it does not end while the server
     lives."""

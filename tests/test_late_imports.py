@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
 from house import ROOT
 
 
@@ -16,6 +17,7 @@ def alone(code: str) -> None:
     subprocess.run([sys.executable, "-c", head + textwrap.dedent(code)], cwd=ROOT, check=True)
 
 
+@pytest.mark.long
 def test_what_is_named_imports_nothing() -> None:
     alone("""
     import pandas as pd
@@ -44,6 +46,7 @@ def test_what_is_named_imports_nothing() -> None:
     """)
 
 
+@pytest.mark.long
 def test_each_use_imports_the_library() -> None:
     uses = (
         "Tensor.backward",
@@ -70,6 +73,7 @@ def test_each_use_imports_the_library() -> None:
         """)
 
 
+@pytest.mark.long
 def test_threads_that_ask_at_once_get_the_same() -> None:
     alone("""
     from concurrent.futures import ThreadPoolExecutor
@@ -92,6 +96,7 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
     """)
 
 
+@pytest.mark.long
 def test_training_does_not_import_the_compiler_and_it_can_be_had() -> None:
     alone("""
     import sys

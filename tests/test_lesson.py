@@ -150,6 +150,7 @@ def sliders(app: AppTest) -> list:
     return list(app.run().select_slider)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LESSONS)
 def test_whatever_a_link_says_the_lesson_holds(name: str):
     paper, lesson = LESSONS[name]

@@ -191,6 +191,7 @@ def measures(run):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch, layers):
     with house(tmp_path, monkeypatch) as runs:

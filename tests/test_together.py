@@ -18,6 +18,7 @@ from icl_core.machine import device
 from icl_core.runs.file import read
 from icl_core.runs.request import Request
 from icl_core.training import batched, loop, rows, several_seeds
+from tests.parameters import first_is_short
 from tests.recorder import Interrupted, Recorder
 
 STEPS = 40
@@ -313,7 +314,7 @@ def precision_that_rounds_alike(monkeypatch):
         monkeypatch.setenv("ICL_PRECISION", "highest")
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", first_is_short(EXPERIMENTS))
 def test_runs_that_are_made_as_one_equal_those_made_alone_bit_for_bit(name):
     experiment, configs = configs_of(name)
     device.set_threads(1)  # and the precision of products, as in a worker

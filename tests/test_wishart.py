@@ -139,6 +139,7 @@ def test_floors_beyond_four_layers_are_those_of_the_density(d, n):
         assert floor.error == 0.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("d", "n"), [(5, 20), (10, 20), (5, 3)])
 def test_up_to_four_layers_another_pool_agrees(d, n):
     S = grams(d, n, 2**16, generator(5), torch.float64)

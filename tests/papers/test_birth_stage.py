@@ -47,6 +47,7 @@ def scales(figure: dict) -> dict:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
 def test_the_stage_has_the_same_traces_and_scales_at_every_snapshot(experiment_id, preset):
     run = shipped(experiment_id, preset)

@@ -202,6 +202,7 @@ def test_one_pair_or_one_feature_draws_without_a_hole(kind):
         without_nan(layer.EXPERIMENT, run, view)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", ["N-D", "full", "1-D", "two layers", "three layers", "one pair, two layers"]
 )

@@ -68,6 +68,7 @@ def test_a_stage_has_seats_without_a_hole_and_at_most_eight_drawers(id, preset):
     assert len(places - {STAGE}) + 3 <= 8  # with View, Evidence and Why
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("id, preset", PRESETS)
 def test_only_what_is_drawn_moves_with_the_clock_under_titles_that_fit_their_seats(id, preset):
     run = shipped(id, preset)

@@ -67,6 +67,7 @@ def test_pairs_are_read():
     assert typed_points.pairs(" ; ") == []
 
 
+@pytest.mark.long
 def test_own_pairs_take_the_place_of_the_prompt(two):
     view = View(points="1 0: 2; 0 1: -1; 1 1: 1")
     prompt = load_run.shown(two, view)
@@ -122,6 +123,7 @@ def test_extreme_homes_are_measured_and_drawn(config):
             drawing.panel(run, View(changed=changed))
 
 
+@pytest.mark.long
 def test_a_larger_x_keeps_the_target(two):
     small, large = (load_run.shown(two, View(scale=scale)) for scale in (1.0, 2.0))
     np.testing.assert_allclose(large.w, small.w)

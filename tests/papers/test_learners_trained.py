@@ -142,6 +142,7 @@ def test_a_linear_transformer_can_be_its_construction(id):
     torch.testing.assert_close(own, expected)
 
 
+@pytest.mark.long
 def test_constructions_are_tuned_for_the_prompts_of_the_run(run):
     """No other rate of the sum leaves less of the prompts on which it was tuned."""
     home = run.config.home
@@ -206,6 +207,7 @@ def test_answers_at_a_query_of_the_visitors_own(run):
     assert (own_prompt.answered(run, View()).query == 1).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", ["1", "1 2 3"])
 def test_a_query_of_another_length_is_refused(run, text):
     with pytest.raises(CannotDraw, match="must have 2 features"):

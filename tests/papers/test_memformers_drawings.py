@@ -21,6 +21,7 @@ from icl_core.papers.memformers.shared.load_run import iterates, parameters_at, 
 from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from tests.drawn import checked
+from tests.parameters import first_is_short
 from tests.recorder import Recorder
 
 DRAWINGS = {
@@ -89,7 +90,7 @@ def check(panel: Panel):
 
 
 @pytest.mark.parametrize(
-    "changes", runs(), ids=lambda changes: "-".join(map(str, changes.values()))
+    "changes", first_is_short(runs()), ids=lambda changes: "-".join(map(str, changes.values()))
 )
 def test_every_drawing_draws(changes):
     run = short_run(**changes)

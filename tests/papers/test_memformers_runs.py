@@ -66,6 +66,7 @@ def values(experiment, run):
     return {metric.claim.id: metric.value for metric in experiment.metrics(run)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [True, False], ids=["one more", "one fewer"])
 def test_another_days_tables_leave_a_run_drawable_and_its_metrics_as_they_were(
     small, more, monkeypatch
