@@ -3,7 +3,9 @@ that one core gives: each part is computed by one thread, and the results come i
 """
 
 import math
+import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -15,6 +17,7 @@ import torch
 from icl_core.machine import device
 
 LOOK = 1.0  # seconds between two looks at what others use
+STALE = 10.0  # seconds after which the look before says nothing
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -24,24 +27,42 @@ def in_order(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[
     """Yield `work` of each part, in their order.
 
     Several threads share the parts where this process trains on a CPU, one thread of torch each:
-    they gain nothing on a GPU, and elsewhere a call of torch has several threads of its own.
+    they gain nothing on a GPU, and elsewhere a call of torch has several threads of its own. As
+    many parts as there are threads are in memory at once.
     """
     if device.is_gpu() or torch.get_num_threads() > 1 or (threads := free_cores()) < 2:
-        return map(work, parts)
-    return _pool(threads).map(work, parts)
+        yield from map(work, parts)
+        return
+    pool = _pool()
+    ahead = deque()  # what the threads compute now, in order
+    for part in parts:
+        if len(ahead) == threads:
+            yield ahead.popleft().result()
+        try:
+            ahead.append(pool.submit(work, part))
+        except RuntimeError:  # no thread can be started here
+            yield from (result.result() for result in ahead)
+            ahead.clear()
+            yield work(part)
+    yield from (result.result() for result in ahead)
 
 
 def free_cores() -> int:
-    """Return how many cores this process may use now: those that it uses, and those that are idle;
-    at least one. Who else trains or visits keeps theirs."""
+    """Return how many cores this process may use now: those that it uses, and those that are idle,
+    as far as there is memory; at least one. Who else trains or visits keeps theirs."""
     global _last
+    last = _last
     now = time.monotonic()
-    if now - _last.time >= LOOK:
-        used = time.process_time()
-        idle = psutil.cpu_times().idle
-        free = round((used - _last.used + idle - _last.idle) / (now - _last.time))
-        _last = _Look(now, used, idle, max(1, min(free, device.core_count())))
-    return _last.free
+    if now - last.time < LOOK:
+        return last.free
+    used = time.process_time()
+    idle = _idle_seconds()
+    free = 1
+    if now - last.time < STALE:
+        free = round((used - last.used + idle - last.idle) / (now - last.time))
+        free = max(1, min(free, device.core_count(), 1 + _room()))
+    _last = _Look(now, used, idle, free)
+    return free
 
 
 class _Look(NamedTuple):
@@ -54,10 +75,29 @@ class _Look(NamedTuple):
     free: int
 
 
-_last = _Look(-math.inf, 0.0, 0.0, 1)  # of the first second nothing is known
+_last = _Look(-math.inf, 0.0, 0.0, 1)
+
+
+def _idle_seconds() -> float:
+    """Return for how long the cores that this process may use have been idle, together."""
+    cores = psutil.cpu_times(percpu=True)
+    if hasattr(os, "sched_getaffinity"):  # Linux only
+        allowed = os.sched_getaffinity(0)
+        cores = [core for index, core in enumerate(cores) if index in allowed]
+    return sum(core.idle for core in cores)
+
+
+def _room() -> int:
+    """Return how many more parts fit the memory that is left: each takes no more than this process
+    with one of them does."""
+    return device.memory_left() // psutil.Process().memory_info().rss
 
 
 @cache
-def _pool(threads: int) -> ThreadPoolExecutor:
+def _pool() -> ThreadPoolExecutor:
     # what a thread has not set it takes from the environment
-    return ThreadPoolExecutor(threads, "parts", partial(torch.set_num_threads, 1))
+    return ThreadPoolExecutor(device.core_count(), "parts", partial(torch.set_num_threads, 1))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # it has none of these threads

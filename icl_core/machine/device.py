@@ -259,6 +259,11 @@ def release() -> int:
         torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(current_device())[0]
     malloc.trim()
+    return memory_left()
+
+
+def memory_left() -> int:
+    """Return how many bytes of memory this machine or, if that is less, this container has left."""
     available = psutil.virtual_memory().available
     left = containers.memory_left()
     return available if left is None else min(available, left)
