@@ -31,9 +31,12 @@ def _cheap(jaxtyped: Callable, *, typechecker: Any) -> Callable:
     """Return the decorator that `jaxtyped` is, for functions with few calls checked."""
 
     def decorate(function: Any) -> Any:
-        checked = jaxtyped(function, typechecker=typechecker)
         if not isinstance(function, FunctionType):
-            return checked
+            return jaxtyped(function, typechecker=typechecker)
+
+        @functools.cache  # once it is called: most functions are not, in most processes
+        def checked() -> Callable:
+            return jaxtyped(function, typechecker=typechecker)
 
         @functools.wraps(function)
         def call(*arguments: Any, **named: Any) -> Any:
@@ -42,7 +45,7 @@ def _cheap(jaxtyped: Callable, *, typechecker: Any) -> Callable:
             if count >= AGAIN:
                 return function(*arguments, **named)
             _calls[signature] = count + 1
-            return checked(*arguments, **named)
+            return checked()(*arguments, **named)
 
         return call
 

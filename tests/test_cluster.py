@@ -214,6 +214,7 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(
     assert all(np.array_equal(tensors[name], own_tensors[name]) for name in own_tensors)
 
 
+@pytest.mark.long
 def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
     key = queue.submit(Request(TOY, config(steps=1_000_000, seed=1)))
     next_key = queue.submit(Request(TOY, config(seed=1)))
@@ -230,6 +231,7 @@ def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines)
     wait_for(lambda: done(next_key), "the next job")
 
 
+@pytest.mark.long
 def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines):
     key = queue.submit(Request(TOY, config(steps=1_000_000, seed=2)))
     wait_for(lambda: curves(key) is not None and queue.state(key).step > 20, "the first steps")
@@ -239,6 +241,7 @@ def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines
     queue.cancel(key)
 
 
+@pytest.mark.long
 def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
     monkeypatch.setenv("ICL_SCHEDULER", "")
     schedulers = []

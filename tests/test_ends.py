@@ -103,6 +103,7 @@ def test_only_what_can_be_asked_for_is_longer():
 SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("run", "of"),
     [

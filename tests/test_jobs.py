@@ -214,6 +214,7 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     assert runs.headers() == []
 
 
+@pytest.mark.long
 def test_killed_workers_are_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch):
     settings = config(steps=12_000, d=7, seeds=2)  # a second or more
     key = queue.submit(Request(TOY, settings))

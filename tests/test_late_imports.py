@@ -121,6 +121,7 @@ def test_training_does_not_import_the_compiler_and_it_can_be_had() -> None:
     """)
 
 
+@pytest.mark.long
 def test_the_compiler_is_imported_by_who_compiles_first() -> None:
     alone("""
     from icl_core.machine import device

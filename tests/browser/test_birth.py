@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
+import pytest
 from conftest import until
 from driver import reached
 from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.long
 
 Window = Callable[..., Page]
 SENTENCE = "the cat sat on the mat and the cat sat on it."

@@ -125,6 +125,7 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     expect(tab.locator(".icl-links")).to_have_count(0)
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_every_cell(page_at: Window) -> None:
     tab = page_at("/birth?drawer=Numbers&cell=w_k2:2:3")
     title = tab.locator(".st-key-one-number h3")

@@ -15,6 +15,7 @@ from playwright.sync_api import Page, expect
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Experiment
 from icl_core.contract.knobs import knobs_of, main_knobs
+from tests.parameters import first_is_short
 
 Window = Callable[..., Page]
 PAPERS = [name for name in registry.papers() if name != "toy"]
@@ -41,7 +42,7 @@ KNOBS = """() => [...document.querySelectorAll('.st-key-main-knobs [class*="st-k
       knob.getBoundingClientRect().bottom])"""
 
 
-@pytest.mark.parametrize("paper", PAPERS)
+@pytest.mark.parametrize("paper", first_is_short(sorted(PAPERS, key="gdssm".__ne__)))
 def test_the_first_experiment_of_a_paper(server: str, window: Window, paper: str) -> None:
     names = list(registry.papers()[paper].experiments)
     _check(window(), server, paper, names[:1])

@@ -5,12 +5,12 @@ from driver import go
 from playwright.sync_api import Browser
 
 from tests.bench import dashboard
-from tests.parameters import first_is_short
 
 MOST = 3_000_000  # bytes; 2.7 and 2.9 million of them
 
 
-@pytest.mark.parametrize("page_name", first_is_short(["", "gdssm"]))
+@pytest.mark.long
+@pytest.mark.parametrize("page_name", ["", "gdssm"])
 def test_a_first_visit_takes_less_than_three_megabytes(
     server: str, browser: Browser, page_name: str
 ) -> None:

@@ -63,6 +63,7 @@ def enter(field: Locator, text: str) -> None:
     field.press("Enter")
 
 
+@pytest.mark.long
 def test_points_that_are_none_are_named_beside_their_field(page_at: Window) -> None:
     tab = page_at(f"/gdssm?preset={quote('one feature')}&drawer={quote('Your own points')}")
     panel = tab.locator(".st-key-drawer")

@@ -8,8 +8,6 @@ from conftest import until
 from driver import reached
 from playwright.sync_api import Page, expect
 
-from tests.parameters import first_is_short
-
 Window = Callable[..., Page]
 # Where the pairs of the chart that can be dragged are on the screen.
 PLACES = """() => {
@@ -34,7 +32,8 @@ def pairs_of(address: str) -> list[list[float]]:
     return [[float(part) for part in pair.replace(":", "").split()] for pair in text.split(";")]
 
 
-@pytest.mark.parametrize("experiment", first_is_short(["prompt", "trained"]))
+@pytest.mark.long
+@pytest.mark.parametrize("experiment", ["prompt", "trained"])
 def test_a_pair_that_is_dragged_moves_alone_and_its_label_with_it(
     page_at: Window, experiment: str
 ) -> None:

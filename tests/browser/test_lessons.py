@@ -40,6 +40,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str
     expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
 
 
+@pytest.mark.long
 def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     # an old link names the drawer that the exercises stood in
     tab = go(window(), f"{server}/birth?lesson=induction-head&drawer=Exercises")

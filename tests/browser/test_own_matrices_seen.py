@@ -4,11 +4,14 @@ nothing."""
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from driver import go, heading, reached, settled
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from safetensors.numpy import save
 
 from icl_core.papers.birth.shared.own_matrices import SHAPES
+
+pytestmark = pytest.mark.long
 
 SIZES = {"N": 10, "T": 32, "d": 16}
 

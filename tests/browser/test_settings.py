@@ -96,6 +96,7 @@ def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(page_
     expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "16")
 
 
+@pytest.mark.long
 def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=12&snapshot=2")
     tab.locator(".st-key-tools").get_by_role("button").last.click()

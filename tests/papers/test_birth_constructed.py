@@ -61,6 +61,7 @@ def drawn_and_measured(run: Run) -> None:
             assert drawing.draw(run, View()).title
 
 
+@pytest.mark.long
 def test_a_resumed_construction_equals_an_uninterrupted_one():
     config = Config(d=32, T=32, beside=50)
     whole = construction.compute(config, Recorder())

@@ -274,6 +274,7 @@ def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_count
     assert first_to_leave(steps, level, 1.0) == "No model leaves predicting zero"
 
 
+@pytest.mark.long
 def test_what_diverged_is_told_and_not_drawn(astray):
     run = astray[0]
     panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}

@@ -118,6 +118,7 @@ def test_every_drawing_of_every_model(kind):
     draw_all(layer.EXPERIMENT, tiny_run(kind), View())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", ["N-D", "1-D", "two layers", "three layers", "one pair, two layers"]
 )

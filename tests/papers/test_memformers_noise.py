@@ -157,6 +157,7 @@ def test_no_method_passes_ridge_and_the_floor_comes_close(lines):
     assert lines["baseline/pcg"][3] > lines["baseline/pcg"][1]  # it goes on to fit the noise
 
 
+@pytest.mark.long
 def test_the_construction_with_noise_has_its_exact_loss_on_the_test_set(lines):
     sampled, error = (lines[f"reference/floor_sampled{end}"] for end in ("", "_error"))
     gaps = np.log(sampled / lines["baseline/floor"])
