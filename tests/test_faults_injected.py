@@ -1,5 +1,5 @@
-"""Faults injected once: two kinds, and in a long test each; fifty times each, by a chance of its own
-each time, are `pytest -m by_hand`, or `python -m tests.faults`."""
+"""Faults injected once: two kinds, and in a long test every kind. Fifty of each, by a chance of its
+own each time, are `pytest -m by_hand`, or `python -m tests.faults`."""
 
 import subprocess
 import sys

@@ -113,8 +113,8 @@ def stepper(problem: Problem) -> Work:
 
 
 def one_thread() -> None:
-    """Let this process compute on one thread, as workers do on busy cores, where torch's own threads
-    would wait for each other."""
+    """Have this process compute on one thread, as workers do on busy cores, where torch's own
+    threads would wait for each other."""
     torch.set_num_threads(1)
     cores.free_cores = lambda: 1  # else the parts of a gradient are shared among idle cores
     torch.set_float32_matmul_precision("medium")
