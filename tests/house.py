@@ -19,9 +19,10 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from icl_core import registry  # noqa: E402
-from icl_core.jobs import estimate, spawn, worker  # noqa: E402
+from icl_core.jobs import estimate, queue, spawn, worker  # noqa: E402
 from icl_core.machine import pace  # noqa: E402
 from icl_core.runs import database, store  # noqa: E402
+from icl_core.runs.request import Request  # noqa: E402
 
 _pace = cache(pace.measure_pace)  # of this machine, measured once and not in every store
 TOY = "toy.walk"
@@ -35,6 +36,11 @@ SOON = (
 def config(**values: Any) -> Any:
     """A setting of the throw-away experiment, of twenty steps unless told otherwise."""
     return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def ask(visitor: str = "", later: bool = False, **values: Any) -> str:
+    """Ask for a run of these settings; the key of its job."""
+    return queue.submit(Request(TOY, config(**values)), visitor=visitor, later=later)
 
 
 @contextmanager

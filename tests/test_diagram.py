@@ -24,7 +24,7 @@ def sides(box: Box) -> tuple[float, float]:
     return (RADIUS, RADIUS) if box.kind == "sum" else (box.width / 2, box.height / 2)
 
 
-def drawn(id: str, name: str) -> tuple[Any, Diagram]:
+def diagram_of(id: str, name: str) -> tuple[Any, Diagram]:
     """The config of a preset, and its diagram."""
     experiment = registry.experiment(id)
     configs = {preset.name: preset.config for preset in experiment.presets}
@@ -34,7 +34,7 @@ def drawn(id: str, name: str) -> tuple[Any, Diagram]:
 @pytest.mark.parametrize(("id", "preset"), CASES)
 def test_a_box_opens_a_drawing_that_there_is(id: str, preset: str) -> None:
     experiment = registry.experiment(id)
-    config, diagram = drawn(id, preset)
+    config, diagram = diagram_of(id, preset)
     boxes = {box.name: box for box in diagram.boxes}
     drawings = {drawing.name for drawing in experiment.drawings if drawing.applies(config)}
     assert len(boxes) == len(diagram.boxes) and {box.kind for box in diagram.boxes} <= set(KINDS)
@@ -54,7 +54,7 @@ def test_a_box_opens_a_drawing_that_there_is(id: str, preset: str) -> None:
 
 @pytest.mark.parametrize(("id", "preset"), CASES)
 def test_no_box_covers_another(id: str, preset: str) -> None:
-    boxes = drawn(id, preset)[1].boxes
+    boxes = diagram_of(id, preset)[1].boxes
     for index, one in enumerate(boxes):
         for other in boxes[index + 1 :]:
             across, down = (sum(pair) for pair in zip(sides(one), sides(other), strict=True))
@@ -63,7 +63,7 @@ def test_no_box_covers_another(id: str, preset: str) -> None:
 
 
 def test_layers_that_have_no_room_are_left_out_in_so_many_words() -> None:
-    _, diagram = drawn("memformers.methods", "ten layers")
+    _, diagram = diagram_of("memformers.methods", "ten layers")
     boxes = {box.name: box for box in diagram.boxes}
     assert (boxes["more"].label, boxes["more"].says) == ("…", "layers 3 to 9")
     assert "w9" in boxes and "w2" not in boxes
@@ -74,7 +74,7 @@ def test_layers_that_have_no_room_are_left_out_in_so_many_words() -> None:
 
 def test_tokens_of_scalar_labels_hold_the_product() -> None:
     for name, holds in (("layer", "x, y, next x"), ("1-D", "x y, next x")):
-        _, diagram = drawn("gdssm.layer", name)
+        _, diagram = diagram_of("gdssm.layer", name)
         assert next(box.says for box in diagram.boxes if box.name == "C") == holds
         assert ("product x y" in diagram.say) == (name == "1-D")
 

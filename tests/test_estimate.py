@@ -4,8 +4,7 @@ import dataclasses
 import json
 
 import pytest
-from house import TOY
-from test_jobs import config
+from house import TOY, config
 
 from icl_core import registry
 from icl_core.jobs import estimate

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from house import ask
 from streamlit.testing.v1 import AppTest
-from test_jobs import ask
 
 from icl_core.contract.experiment import Run
 from icl_core.evidence import measurements

@@ -1,5 +1,5 @@
-"""Each kind of fault, injected once; fifty times each, by a chance of its own each time, are
-`pytest -m by_hand`, or `python -m tests.faults`."""
+"""Faults injected once: two kinds, and in a long test every kind. Fifty of each, by a chance of its
+own each time, are `pytest -m by_hand`, or `python -m tests.faults`."""
 
 import subprocess
 import sys

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from house import EXTRA, ROOT, SOON, TOY, change, house, wait_for
+from house import EXTRA, ROOT, SOON, TOY, ask, change, config, house, wait_for
 
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged
@@ -33,15 +33,6 @@ def runs(tmp_path, monkeypatch):
         for state in queue.states():  # leave no worker behind
             if state.status == "running" and state.pid != os.getpid():
                 os.kill(state.pid, signal.SIGKILL)
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
-
-
-def ask(visitor: str = "", later: bool = False, **values) -> str:
-    """Ask for a run of these settings; the key of its job."""
-    return queue.submit(Request(TOY, config(**values)), visitor=visitor, later=later)
 
 
 def always() -> bool:

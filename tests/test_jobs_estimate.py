@@ -3,8 +3,7 @@
 import math
 
 import pytest
-from house import TOY
-from test_jobs import config
+from house import TOY, config
 
 from icl_core import registry
 from icl_core.contract import settings_io

@@ -9,8 +9,7 @@ from unittest.mock import MagicMock
 
 import psutil
 import pytest
-from house import TOY, change, others_may_change
-from test_jobs import ask, config
+from house import TOY, ask, change, config, others_may_change
 
 from icl_core import registry
 from icl_core.jobs import folder, job_progress, queue, spawn, table, terminal, train, worker

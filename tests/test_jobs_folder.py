@@ -5,7 +5,7 @@ import math
 from types import SimpleNamespace
 
 import pytest
-from test_jobs import ask
+from house import ask
 
 from icl_core.cluster import remote_job
 from icl_core.jobs import (

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import streamlit as st
-from house import TOY, change, house, others_may_change
-from test_jobs import ask, config
+from house import TOY, ask, change, config, house, others_may_change
 from test_links import open_page
 from test_store import INFO, TENSORS
 
@@ -301,9 +300,9 @@ def test_an_interrupted_command_leaves_what_visitors_wait_for():
 
 def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
     key = ask(visitor="a")
-    seen = queue.state(key)
+    state = queue.state(key)
     queue.cancel(key, visitor="a")
-    queue.write_memory_wait(seen)
+    queue.write_memory_wait(state)
     assert queue.state(key).status == "cancelled"
 
 

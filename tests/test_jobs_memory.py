@@ -5,8 +5,7 @@ from contextlib import ExitStack
 
 import psutil
 import pytest
-from house import house
-from test_jobs import ask
+from house import ask, house
 
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job, hold_lock

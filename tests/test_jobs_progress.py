@@ -5,8 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from house import TOY
-from test_jobs import ask, config
+from house import TOY, ask, config
 
 from icl_core import registry
 from icl_core.cluster import transfer

@@ -6,8 +6,7 @@ import sys
 
 import psutil
 import pytest
-from house import TOY
-from test_jobs import ask
+from house import TOY, ask
 
 from icl_core.jobs import (
     queue,

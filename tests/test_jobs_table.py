@@ -4,8 +4,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from house import TOY
-from test_jobs import ask
+from house import TOY, ask
 
 from icl_core import registry
 from icl_core.jobs import (

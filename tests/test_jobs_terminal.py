@@ -4,8 +4,7 @@ import os
 
 import numpy as np
 import pytest
-from house import TOY
-from test_jobs import ask, config
+from house import TOY, ask, config
 
 from icl_core.jobs import (
     queue,
@@ -74,15 +73,20 @@ def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("told", "message"),
+    ("fields", "message"),
     [
         ({"status": "cancelled", "message": ""}, "the training was cancelled"),
         ({"status": "cancelled", "left": True}, "the training was cancelled"),
         ({"status": "failed", "message": "it diverged"}, "the training failed: it diverged"),
     ],
+    ids=[
+        "told0-the training was cancelled",
+        "told1-the training was cancelled",
+        "told2-the training failed: it diverged",
+    ],
 )
-def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, message):
-    monkeypatch.setattr(queue, "state", lambda key: queue.JobState(key, TOY, {}, **told))
+def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, fields, message):
+    monkeypatch.setattr(queue, "state", lambda key: queue.JobState(key, TOY, {}, **fields))
     with pytest.raises(terminal.Failed, match=f"^{message}$"):
         terminal._watch("k", TOY)
 

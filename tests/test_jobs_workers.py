@@ -9,8 +9,7 @@ import time
 
 import psutil
 import pytest
-from house import house, wait_for
-from test_jobs import ask
+from house import ask, house, wait_for
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import folder, queue, spawn, starts, table, worker

@@ -59,79 +59,86 @@ def at(app: AppTest) -> int:
     return clock_data(app)["at"]
 
 
+OUT_OF_RANGE = [
+    ("birth", "freeze_until=400", ["freeze_until must be at most steps, 300, got 400"]),
+    (
+        "birth",
+        f"d=4000&seed={MANY}",
+        [
+            "d must be a whole number from 16 to 512, got 4000",
+            "seed must be a whole number from 0 to 99, got 99",
+        ],
+    ),
+    (
+        "memformers",
+        "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
+        ["eigenvalues must be numbers from 1e-06 to 1e+06, got '0'"],
+    ),
+    (
+        "memformers",
+        "experiment=methods&sigma2=0",
+        ["sigma2 must be a number from 0.01 to 100.0, got 0"],
+    ),
+    (
+        "memformers",
+        "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"),
+        ["weights must sum to 1, got 1.1"],
+    ),
+    (
+        "gdssm",
+        "N=0&f=99&r=nan&seed_shown=9&points=" + quote("1e400:1"),
+        [
+            "N must be a whole number from 1 to 100, got 0",
+            "f must be a whole number from 1 to 40, got 99",
+            "r must be a number from 0.1 to 4.0, got nan",
+            "seed_shown must be a whole number from 1 to 5, got 9",
+            "points must be pairs x:y of numbers, as 0.5:1, got '1e400:1'",
+        ],
+    ),
+    (
+        "gdssm",
+        "preset=1-D&layers=3&r=9",
+        [
+            "recurrence must be scalar with several layers and scalar labels, got row",
+            "r must be a number from 0.1",
+        ],
+    ),
+    ("gdssm", "r=1e400", ["r must be a number from 0.1 to 4.0, got inf"]),
+    ("gdssm", "alpha=1e400", ["alpha must be a number from 0.1 to 3.0, got inf"]),
+    (
+        "gdssm",
+        "experiment=corrections&times=9&r=0",
+        ["times must be a number from -1.0 to 3.0, got 9", "r must be a number"],
+    ),
+    (
+        "gdssm",
+        "experiment=sizes&pairs=" + quote("0, -3"),
+        ["pairs must be whole numbers from 1 to 80, got '0'"],
+    ),
+    ("gdssm", "experiment=none", ["experiment must be one of"]),
+    ("gdssm", "experiment=layr", ["got 'layr' (did you mean 'layer'?). You see layer."]),
+    ("gdssm", "colour=red", ["no setting 'colour'"]),
+    ("gdssm", "step=0&recurrance=full", ["'recurrance' (did you mean 'recurrence'?)."]),
+]
+
+
 @pytest.mark.parametrize(
-    ("page", "link", "said"),
-    [
-        ("birth", "freeze_until=400", ["freeze_until must be at most steps, 300, got 400"]),
-        (
-            "birth",
-            f"d=4000&seed={MANY}",
-            [
-                "d must be a whole number from 16 to 512, got 4000",
-                "seed must be a whole number from 0 to 99, got 99",
-            ],
-        ),
-        (
-            "memformers",
-            "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
-            ["eigenvalues must be numbers from 1e-06 to 1e+06, got '0'"],
-        ),
-        (
-            "memformers",
-            "experiment=methods&sigma2=0",
-            ["sigma2 must be a number from 0.01 to 100.0, got 0"],
-        ),
-        (
-            "memformers",
-            "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"),
-            ["weights must sum to 1, got 1.1"],
-        ),
-        (
-            "gdssm",
-            "N=0&f=99&r=nan&seed_shown=9&points=" + quote("1e400:1"),
-            [
-                "N must be a whole number from 1 to 100, got 0",
-                "f must be a whole number from 1 to 40, got 99",
-                "r must be a number from 0.1 to 4.0, got nan",
-                "seed_shown must be a whole number from 1 to 5, got 9",
-                "points must be pairs x:y of numbers, as 0.5:1, got '1e400:1'",
-            ],
-        ),
-        (
-            "gdssm",
-            "preset=1-D&layers=3&r=9",
-            [
-                "recurrence must be scalar with several layers and scalar labels, got row",
-                "r must be a number from 0.1",
-            ],
-        ),
-        ("gdssm", "r=1e400", ["r must be a number from 0.1 to 4.0, got inf"]),
-        ("gdssm", "alpha=1e400", ["alpha must be a number from 0.1 to 3.0, got inf"]),
-        (
-            "gdssm",
-            "experiment=corrections&times=9&r=0",
-            ["times must be a number from -1.0 to 3.0, got 9", "r must be a number"],
-        ),
-        (
-            "gdssm",
-            "experiment=sizes&pairs=" + quote("0, -3"),
-            ["pairs must be whole numbers from 1 to 80, got '0'"],
-        ),
-        ("gdssm", "experiment=none", ["experiment must be one of"]),
-        ("gdssm", "experiment=layr", ["got 'layr' (did you mean 'layer'?). You see layer."]),
-        ("gdssm", "colour=red", ["no setting 'colour'"]),
-        ("gdssm", "step=0&recurrance=full", ["'recurrance' (did you mean 'recurrence'?)."]),
+    ("page", "link", "messages"),
+    OUT_OF_RANGE,
+    ids=[
+        f"{page}-{link if len(link) < 100 else f'link{index}'}-said{index}"
+        for index, (page, link, _) in enumerate(OUT_OF_RANGE)
     ],
 )
 def test_what_is_out_of_range_is_named_once_and_all_is_drawn(
-    page: str, link: str, said: list[str]
+    page: str, link: str, messages: list[str]
 ) -> None:
     app = open_page(page, link)
     warnings = warnings_of(app)
     assert not app.exception and not app.error
-    for message in said:
+    for message in messages:
         assert sum(message in warning for warning in warnings) == 1, warnings
-    assert len(warnings) == len(said)
+    assert len(warnings) == len(messages)
     # no run of another setting is there
     assert not any("nearest trained run" in markdown.value for markdown in app.markdown)
     assert len(app.get("plotly_chart")) >= 1 and len(titles(app)) >= 2  # the stage

@@ -3,7 +3,7 @@ the checkpoint; what a cancelled job keeps."""
 
 import numpy as np
 import pytest
-from house import TOY
+from house import TOY, config
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
@@ -25,10 +25,6 @@ from tests.recorder import Recorder
 pytestmark = pytest.mark.usefixtures("runs")
 
 STEP = {"snapshot/step": np.array([7])}
-
-
-def config(**values):
-    return registry.experiment(TOY).config(**{"steps": 20, **values})
 
 
 def record(**more):

@@ -51,8 +51,7 @@ def test_a_run_comes_back_as_it_was(runs, config, way):
     assert header.info == {**INFO, "version": 1}
     assert run.tensors.keys() == TENSORS.keys()
     for name, tensor in TENSORS.items():
-        np.testing.assert_array_equal(run[name], tensor)
-        assert run[name].dtype == tensor.dtype and run[name].shape == tensor.shape
+        np.testing.assert_array_equal(run[name], tensor, strict=True)
     with pytest.raises(ValueError, match="read-only"):
         run["d/flags"][0] = False
 
@@ -60,7 +59,7 @@ def test_a_run_comes_back_as_it_was(runs, config, way):
 def test_safetensors_itself_reads_the_file(runs, config):
     tensors = load(runs.save(TOY, config, TENSORS, INFO).path.read_bytes())
     for name, expected in TENSORS.items():
-        np.testing.assert_array_equal(tensors[name], expected)
+        np.testing.assert_array_equal(tensors[name], expected, strict=True)
 
 
 def test_a_dtype_the_file_cannot_hold_is_refused(runs, config):

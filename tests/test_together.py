@@ -31,7 +31,7 @@ def losses(weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     return ((weights - TEACHER)[:, None] * x).sum(2).square().mean(1)
 
 
-def drawn(generator: torch.Generator) -> torch.Tensor:
+def inputs(generator: torch.Generator) -> torch.Tensor:
     return torch.randn(1, 16, 3, generator=generator)
 
 
@@ -47,7 +47,7 @@ def problem(rate: float, seed: int = 0, ceiling: float = float("inf")) -> loop.P
     w = torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
     return loop.Problem(
         {"w": w},
-        lambda step: gradient(w, drawn(generator)),
+        lambda step: gradient(w, inputs(generator)),
         lambda step: {"away": (w - TEACHER).abs().sum(1).numpy()},
         partial(torch.optim.Adam, lr=rate),
         (generator,),
@@ -66,7 +66,7 @@ def train_at_once(members: list[batched.Member], seeds: list[int]) -> dict[int, 
         of = {leader: members[kind.indices[leader]].problem.generators[0] for leader in leaders}
 
         def step(_: int):
-            x = {leader: drawn(generator) for leader, generator in of.items()}
+            x = {leader: inputs(generator) for leader, generator in of.items()}
             rows = torch.cat([x[leader].expand(2, -1, -1) for leader in leaders])
             of_rows, measures = gradient(w, rows)
             return [of_rows], measures
@@ -195,7 +195,7 @@ def layered(layers: int, bias: bool, rate: float) -> loop.Problem:
     generator = torch.Generator().manual_seed(0)
     return loop.Problem(
         parameters,
-        lambda step: summed(parameters, drawn(generator)),
+        lambda step: summed(parameters, inputs(generator)),
         lambda step: {},
         partial(torch.optim.Adam, lr=rate),
         (generator,),
@@ -227,7 +227,7 @@ def test_trainings_of_several_kinds_and_sizes_are_each_what_they_are_alone():
         (generator,) = problems[members[0]].generators
 
         def step(_: int):
-            x = drawn(generator)
+            x = inputs(generator)
             results = [summed(kind.parameters, x) for kind in kinds]
             for (gradients, _), kind in zip(results, kinds, strict=True):
                 depths = torch.tensor([shapes[index][0] for index in kind.indices])

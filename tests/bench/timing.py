@@ -8,6 +8,7 @@ from functools import cache
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from icl_core.machine import cores
 from icl_core.training.loop import Problem
 
 PEAK_SIZE = 1024  # of the products by which the peak is measured
@@ -112,6 +113,8 @@ def stepper(problem: Problem) -> Work:
 
 
 def one_thread() -> None:
-    """As workers train: torch's own threads wait for each other on busy cores."""
+    """Have this process compute on one thread, as workers do on busy cores, where torch's own
+    threads would wait for each other."""
     torch.set_num_threads(1)
+    cores.free_cores = lambda: 1  # else the parts of a gradient are shared among idle cores
     torch.set_float32_matmul_precision("medium")

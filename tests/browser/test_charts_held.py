@@ -24,8 +24,8 @@ CHARTS = """() =>
         texts: JSON.stringify((plot.layout?.annotations ?? []).map(({text}) => text))}; })"""
 
 
-def drawn(tab: Page) -> Page:
-    """When its charts are drawn."""
+def with_charts(tab: Page) -> Page:
+    """Return the page once its charts are drawn."""
     tab.locator(".headline").filter(has_text=".").wait_for()
     return settled(tab)
 
@@ -43,7 +43,7 @@ def charts(tab: Page) -> list[dict[str, Any]]:
 def test_charts_stay_and_show_the_other_run_as_a_fresh_page_does(
     server: str, window: Window
 ) -> None:
-    tab = drawn(go(window(), server + HERE))
+    tab = with_charts(go(window(), server + HERE))
     before = charts(tab)
     assert len(before) > 2 and not any(chart["isMarked"] for chart in before)
     plots = "document.querySelectorAll('.js-plotly-plot')"
@@ -56,7 +56,7 @@ def test_charts_stay_and_show_the_other_run_as_a_fresh_page_does(
 
     until(lambda: others() == len(before), "every chart shows another run")
     moved = charts(settled(tab))
-    fresh = charts(drawn(go(window(), tab.url)))
+    fresh = charts(with_charts(go(window(), tab.url)))
     assert all(chart["isMarked"] for chart in moved)
     assert not any(chart["isMarked"] for chart in fresh)
     for computed, expected in zip(moved, fresh, strict=True):

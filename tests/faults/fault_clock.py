@@ -47,13 +47,15 @@ def _move_the_disk(bed: Bed, shift: float) -> None:
     with closing(sqlite3.connect(bed.cache / "queue.db")) as queue, queue:
         queue.execute("UPDATE jobs SET asked = asked + ?", [int(shift * 1e9)])
         queue.execute("UPDATE jobs SET changed = changed + ?", [shift])
+        queue.execute("UPDATE watchers SET seen = seen + ?", [shift])
+        queue.execute("UPDATE owners SET added = added + ?", [shift])
         for key, text in queue.execute("SELECT key, progress FROM jobs").fetchall():
             progress = json.loads(text or "{}")
-            if progress.get("retry_at"):
-                progress["retry_at"] += shift
-                queue.execute(
-                    "UPDATE jobs SET progress = ? WHERE key = ?", [json.dumps(progress), key]
-                )
+            for name in ("retry_at", "born"):
+                if progress.get(name):
+                    progress[name] += shift
+            values = [json.dumps(progress), key]
+            queue.execute("UPDATE jobs SET progress = ? WHERE key = ?", values)
     for path in bed.cache.rglob("*"):
         if path.suffix == ".json":
             fields = json.loads(path.read_text())

@@ -29,9 +29,9 @@ NEEDED = ("artifacts", "pages", "app.py", "README.md", "requirements.txt", ".str
 KILLED = (1, 3, 24, -24, 36, 152, 255)  # a test failed, or the time was up
 
 
-def prepared(folder: Path, group: Group) -> Path:
-    """The folder in which mutmut is run: the project by links, and what of it is mutated and
-    tested."""
+def workplace(folder: Path, group: Group) -> Path:
+    """Make and return the folder in which mutmut is run: the project by links, and what of it is
+    mutated and tested."""
     (folder / "mutants").mkdir(parents=True, exist_ok=True)
     links = {folder / name: ROOT / name for name in ("icl_core", "tests")}
     links |= {folder / "mutants" / name: ROOT / name for name in NEEDED}
@@ -41,14 +41,16 @@ def prepared(folder: Path, group: Group) -> Path:
     settings = {
         "only_mutate": [f"icl_core/{pattern}" for pattern in group.files],
         "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in group.tests],
+        # the long ones too, which the project's own settings leave out
+        "pytest_add_cli_args": ["-m", "not by_hand"],
     }
     text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
     (folder / "pyproject.toml").write_text(f"{(ROOT / 'pyproject.toml').read_text()}{text}")
     return folder
 
 
-def drawn(group: Group, count: int, seed: int) -> list[str]:
-    """The names of that many mutants, the same for the same code and seed."""
+def sample(group: Group, count: int, seed: int) -> list[str]:
+    """Return the names of that many mutants, the same for the same code and seed."""
     code = ROOT / "icl_core"
     files = sorted(
         {path.relative_to(ROOT) for pattern in group.files for path in code.glob(pattern)}
@@ -61,8 +63,8 @@ def drawn(group: Group, count: int, seed: int) -> list[str]:
     return sorted(random.Random(seed).sample(names, min(count, len(names))))
 
 
-def tested(folder: Path, names: list[str]) -> dict[str, int | None]:
-    """By mutant how its tests ended. None if they did not."""
+def exit_codes(folder: Path, names: list[str]) -> dict[str, int | None]:
+    """Return by mutant how its tests ended; None if they did not."""
     environment = {**os.environ, "PYTHONPATH": ""}
     command = [MUTMUT, "run", "--max-children", "1", *names]
     ended = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
@@ -76,8 +78,8 @@ def tested(folder: Path, names: list[str]) -> dict[str, int | None]:
     return codes
 
 
-def changed(folder: Path, name: str) -> str:
-    """The lines that a mutant changes."""
+def diff(folder: Path, name: str) -> str:
+    """Return the lines that a mutant changes."""
     command = [MUTMUT, "show", name]
     lines = subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout.splitlines()
     return "\n".join(
@@ -98,14 +100,15 @@ def main() -> None:
     options = parser.parse_args()
     tried = killed = 0
     for name in options.groups or GROUPS:
-        folder = prepared(ROOT / ".mutants" / name, GROUPS[name])
-        codes = tested(folder, drawn(GROUPS[name], options.count, options.seed))
+        folder = workplace(ROOT / ".mutants" / name, GROUPS[name])
+        names = sample(GROUPS[name], options.count, options.seed)
+        codes = exit_codes(folder, names)
         survivors = [mutant for mutant, code in codes.items() if code not in KILLED]
         tried += len(codes)
         killed += len(codes) - len(survivors)
         print(f"{name}: {len(codes) - len(survivors)} of {len(codes)} killed", flush=True)
         for mutant in survivors:
-            print(changed(folder, mutant), flush=True)
+            print(diff(folder, mutant), flush=True)
     print(f"all: {killed} of {tried} killed, {killed / tried:.0%}")
 
 

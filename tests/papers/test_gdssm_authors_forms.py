@@ -27,8 +27,8 @@ BASELINES = {model.id: model for model in MODELS.values() if model.baseline}
 RECURRENT = [id for id, model in BASELINES.items() if not model.attends]
 
 
-def drawn(id, layers=None, **more):
-    """Of one seed, float64, with biases and shifts that are not those of the start."""
+def parameters_of(id, layers=None, **more):
+    """Return those of one seed, float64, with biases and shifts that are not those of the start."""
     model = BASELINES[id]
     shape = Shape(4, 12, layers or model.layers, 11, True, **more)
     p = model.authors.parameters(shape, [generator(3)])
@@ -50,7 +50,7 @@ def forms(id, p, heads=HEADS):
 @pytest.mark.parametrize("heads", [1, 8])
 @pytest.mark.parametrize("id", BASELINES)
 def test_with_a_bias_and_other_heads_both_forms_agree(id, heads):
-    p = drawn(id, heads=heads, bias=True)
+    p = parameters_of(id, heads=heads, bias=True)
     parallel, recurrent, _ = forms(id, p, heads)
     torch.testing.assert_close(parallel, recurrent, rtol=0, atol=1e-11)
     shifted = p | {"b_out": p["b_out"] + 1}
@@ -61,7 +61,7 @@ def test_with_a_bias_and_other_heads_both_forms_agree(id, heads):
 
 @pytest.mark.parametrize("id", RECURRENT)
 def test_several_layers_run_token_by_token_as_in_parallel(id):
-    p = drawn(id, layers=3)
+    p = parameters_of(id, layers=3)
     parallel, recurrent, tokens = forms(id, p)
     torch.testing.assert_close(parallel, recurrent, rtol=0, atol=1e-11)
     last = BASELINES[id].authors.forward(p, tokens, last=True)
@@ -85,7 +85,7 @@ def test_more_layers_change_no_weight_of_the_first(id):
 
 
 def test_s5s_norm_over_tasks_and_tokens_is_that_of_its_code():
-    p = drawn("s5", layers=2, whole=True)
+    p = parameters_of("s5", layers=2, whole=True)
     parallel, recurrent, tokens = forms("s5", p)  # the same statistics in both
     torch.testing.assert_close(parallel, recurrent, rtol=0, atol=1e-11)
     u = tokens @ p["W_in"]

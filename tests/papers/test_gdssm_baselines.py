@@ -31,7 +31,7 @@ def sample(tasks, f, N, generator):
     return torch.stack([x, y], 2).flatten(1, 2)[:, :-1], y[:, -1]  # (tasks, 2 N + 1, f), (tasks, f)
 
 
-def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64):
+def parameters_of(name, features=4, seeds=1, T=LONG, dtype=torch.float64):
     generators = [generator(3 + seed) for seed in range(seeds)]
     parameters = BASELINES[name].draw(features, WIDTH, STATES.get(name, WIDTH), generators, T)
     return {part: tensor.to(dtype) for part, tensor in parameters.items()}
@@ -80,14 +80,14 @@ def check_forms(module, p, tokens, atol):
 @pytest.mark.parametrize("T", [1, 2, 21, LONG])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_recurrence_equals_the_parallel_form(name, T, memory):
-    p = one_seed(drawn(name), 0)
+    p = one_seed(parameters_of(name), 0)
     p = remembering(name, p) if memory == "long" else p
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
     check_forms(BASELINES[name].plain, p, tokens, atol=1e-10)
 
 
 def test_griffin_attends_to_its_window_only():
-    p = one_seed(drawn("Griffin"), 0)
+    p = one_seed(parameters_of("Griffin"), 0)
     tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
     forward = BASELINES["Griffin"].plain.forward
     # no recurrent block: what is older than the window is not seen
@@ -114,7 +114,7 @@ def test_scan_equals_the_loop(monkeypatch, T, short, dtype):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_later_token_changes_no_earlier_answer(name):
-    p = one_seed(drawn(name), 0)
+    p = one_seed(parameters_of(name), 0)
     tokens = torch.randn(3, 41, 4, generator=generator(), dtype=torch.float64)
     changed = tokens.clone()
     changed[:, 17] += 1
@@ -128,7 +128,7 @@ def test_a_later_token_changes_no_earlier_answer(name):
 @pytest.mark.parametrize("T", [1, 21, LONG])
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_are_finite_and_reach_every_parameter(name, T, memory):
-    p = one_seed(drawn(name, dtype=torch.float32), 0)
+    p = one_seed(parameters_of(name, dtype=torch.float32), 0)
     p = remembering(name, p) if memory == "long" else p
     leaves = {parameter: tensor.clone().requires_grad_() for parameter, tensor in p.items()}
     tokens = torch.randn(3, T, 4, generator=generator())
@@ -143,7 +143,9 @@ def test_five_seeds_in_one_pass_equal_five_single_ones(name):
     forward = BASELINES[name].plain.forward
     # each seed its own tasks
     tokens = torch.randn(5, 3, 21, 4, generator=generator(), dtype=torch.float64)
-    leaves = {part: tensor.requires_grad_() for part, tensor in drawn(name, seeds=5).items()}
+    leaves = {
+        part: tensor.requires_grad_() for part, tensor in parameters_of(name, seeds=5).items()
+    }
     together, shared = (all_seeds(forward, leaves, inputs) for inputs in (tokens, tokens[0]))
     together.square().sum().backward()
     for seed in range(5):
@@ -159,8 +161,8 @@ def test_five_seeds_in_one_pass_equal_five_single_ones(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_seed_does_not_depend_on_how_many_follow(name):
-    alone = drawn(name)
-    five = drawn(name, seeds=5)
+    alone = parameters_of(name)
+    five = parameters_of(name, seeds=5)
     assert all(torch.equal(alone[part][0], five[part][0]) for part in alone)
     matrices = [part for part in five if part.startswith("W_")]
     assert not any(torch.equal(five[part][0], five[part][1]) for part in matrices)
@@ -182,7 +184,7 @@ DRAWN = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_seeds_weights_are_those_of_the_shipped_runs(name):
-    p = drawn(name)
+    p = parameters_of(name)
     squares = sum(float(tensor.square().sum()) for tensor in p.values())
     assert (squares, float(p["W_out"][0, 0, 0])) == pytest.approx(DRAWN[name], rel=1e-4)
 
@@ -242,7 +244,7 @@ def test_hippo_eigenvectors():
 def test_s5_holds_its_input_for_a_step():
     """One step of the recurrence against the differential equation z' = Λ z + B u in a thousand
     small steps."""
-    p = one_seed(drawn("S5"), 0)
+    p = one_seed(parameters_of("S5"), 0)
     A, B = s5.discretised(p)
     Λ = torch.complex(-p["log_decay"].exp(), p["frequency"])
     u = torch.randn(20, generator=generator(), dtype=torch.float64).to(B.dtype)
@@ -275,7 +277,7 @@ def trained(baseline, p, rate, steps, f=5, N=5):
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_training_lowers_the_loss(name):
-    p = drawn(name, features=5, T=11, dtype=torch.float32)
+    p = parameters_of(name, features=5, T=11, dtype=torch.float32)
     p["W_out"] *= 10  # the answers begin at full size, wrong: there is something to learn
     leaves, losses = trained(BASELINES[name], p, 3e-3, 100)
     assert losses.isfinite().all()

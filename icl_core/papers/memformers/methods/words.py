@@ -1,4 +1,4 @@
-"""The numbers in words.md, what a run's losses by depth show, and which answers are right."""
+"""The numbers in words.md, and which answers are right."""
 
 from functools import partial
 
@@ -49,6 +49,7 @@ def headline(run: Run, view: View) -> str:
 
 
 def floor(run: Run) -> float:
+    """Return the floor of the deepest model's log-loss."""
     return end(run, f"baseline/{floor_of(run.config)[0]}")
 
 
