@@ -1,5 +1,5 @@
-"""For every test: shapes in signatures are checked as they run, torch has one thread, and no local
-run is touched."""
+"""For every test: torch has one thread, and no local run is touched. Where long tests or a change
+are tested, shapes in signatures are checked as they run."""
 
 import dataclasses
 import os
@@ -26,25 +26,13 @@ sys.dont_write_bytecode = False
 # of what the tests start too: threads that share a core wait for each other
 os.environ["OMP_NUM_THREADS"] = "1"
 
-from jaxtyping import install_import_hook  # noqa: E402
-
-from tests import changed, shapes  # noqa: E402
-
-# Shapes stand in the signatures of models and probes; settings check themselves, with messages of
-# their own.
-PAPERS = ROOT / "icl_core" / "papers"
-SHAPED = [path for path in PAPERS.rglob("*.py") if "jaxtyping" in path.read_text()]
-shapes.check_new_ones()
-install_import_hook(
-    [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SHAPED], "beartype.beartype"
-)
-
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from streamlit.components.v2 import manifest_scanner  # noqa: E402
 from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
 from icl_core.training import batched  # noqa: E402
+from tests import changed, shapes  # noqa: E402
 
 BROWSER = "tests/browser/"
 # As long together as the other files there.
@@ -73,6 +61,12 @@ def _exact_products():
     a processor has bfloat16 tiles, a worker's "medium" is less exact than what tests ask of
     float32."""
     torch.set_float32_matmul_precision("highest")
+
+
+def pytest_configure(config):
+    """Check shapes, but in the short run: it has no time for it."""
+    if config.getoption("changed") or "not long" not in config.getoption("markexpr"):
+        shapes.check_new_ones()
 
 
 class TwoBrowsers(LoadScopeScheduling):

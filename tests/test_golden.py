@@ -40,6 +40,14 @@ def test_a_run_that_is_still_going_can_be_drawn(computation):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("name", SHIPPED)
+def test_ten_steps_have_the_shapes_of_their_signatures(name):
+    """They are checked where long tests are run (`shapes.py`)."""
+    experiment = registry.experiment(name)
+    experiment.run(golden.ten_steps(experiment), Watching())
+
+
+@pytest.mark.long
 def test_another_recall_is_noticed(monkeypatch):
     """The probe's value is what all panels of an induction head show: half of it must not pass as
     the same version."""

@@ -132,6 +132,7 @@ def test_the_compiler_is_imported_by_who_compiles_first() -> None:
     """)
 
 
+@pytest.mark.long
 def test_nothing_that_trains_has_a_stand_in_for_torch() -> None:
     """Each use of one costs a microsecond."""
     alone("""

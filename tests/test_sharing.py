@@ -128,6 +128,7 @@ def stranger(tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_the_python_of_export_prints_the_pages_numbers_in_an_empty_folder(query, stranger):
     setting = read(query, "birth", {"step": "31", "measure": "new"})
     header = store.default().preset("birth.induction", "fastest")

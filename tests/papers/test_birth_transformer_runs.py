@@ -61,6 +61,7 @@ def _whole() -> dict[str, np.ndarray]:
     return compute(SMALL, Recorder())
 
 
+@pytest.mark.long
 def test_what_heads_do_is_measured_in_training_as_from_the_weights(whole):
     """Of both seeds; runs of before hold the weights alone."""
     names = ("evaluated/where_read", "evaluated/strongest")

@@ -120,6 +120,7 @@ def test_sizes_are_matched_within_5_percent():
                 assert size.width == max(20, 3 * f + 1), place
 
 
+@pytest.mark.long
 def test_the_run_holds_what_it_says(whole):
     for name, run in whole.items():
         config = PLAIN if name == "plain" else replace(SMALL, model=name)
@@ -299,6 +300,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
     assert comparison.EXPERIMENT.headline(run, View()).endswith(".")
 
 
+@pytest.mark.long
 def test_a_run_in_which_all_diverged_is_drawn(astray):
     off = {"evaluated/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
     tensors = {

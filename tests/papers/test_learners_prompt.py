@@ -77,6 +77,7 @@ def test_own_pairs_take_the_place_of_the_prompt(two):
     assert "home has 6" in off_home(two, view)
 
 
+@pytest.mark.long
 def test_pairs_of_another_size_are_a_sentence(two):
     with pytest.raises(CannotDraw, match="must have 2 features"):
         load_run.shown(two, View(points="1: 2"))

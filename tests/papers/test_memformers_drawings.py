@@ -224,6 +224,7 @@ def test_axes_are_two_different_ones():
             assert across != up and max(across, up) < d
 
 
+@pytest.mark.long
 def test_the_trained_path_ends_where_the_model_is_evaluated():
     """The last iterate of every variant, by all layers, is the model's own output."""
     for variant in VARIANTS:

@@ -43,6 +43,10 @@ def legal():
 
 CONFIGS = list(legal())
 NAMES = ["-".join([c.variant, c.preconditioner, c.coordinates, str(c.heads)]) for c in CONFIGS]
+CASES = [  # several heads are long
+    pytest.param(config, id=name, marks=[pytest.mark.long] if config.heads > 1 else [])
+    for config, name in zip(CONFIGS, NAMES, strict=True)
+]
 
 
 def random(config, seed=0):
@@ -82,7 +86,7 @@ def tokens(parameters, config, root, batch, seed):
     return forward(one, config, root[seed : seed + 1], X, y), (query * target).sum(0)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=NAMES)
+@pytest.mark.parametrize("config", CASES)
 def test_token_form_equals_fast_form(config):
     for d, n, layers in SHAPES:
         shaped = replace(config, d=d, n=n, layers=layers, seeds=2)
@@ -111,7 +115,7 @@ def by_tokens(parameters, config, root, batch):
     return torch.stack(losses)
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=NAMES)
+@pytest.mark.parametrize("config", CASES)
 def test_gradient_equals_autograd_through_tokens(config):
     shaped = replace(config, d=4, n=6, layers=3, seeds=2)
     parameters, root, batch = setting(shaped, prompts=5)
