@@ -204,6 +204,14 @@ def test_a_changed_file_is_read_again_and_a_broken_one_keeps_the_texts(tmp_path:
     assert module.read_changed() and not module.problems()
 
 
+def test_what_was_drawn_is_not_out_of_date_because_another_file_is_read(tmp_path: Path) -> None:
+    words_of(tmp_path)
+    before = module.stamp()
+    (tmp_path / "other").mkdir()
+    words_of(tmp_path / "other")
+    assert not module.read_changed() and module.stamp() == before
+
+
 def test_of_a_run_in_training_only_what_a_text_names_is_asked_for(tmp_path: Path) -> None:
     def never(run, view):
         raise AssertionError

@@ -366,24 +366,27 @@ class Words:
 
 
 _ALL: list[Words] = []
+_changes = 0  # of files that were read, since this process began
 
 
 def stamp() -> int:
-    """Return a number that is another after each change of a file that was read."""
-    return sum(words.stamp for words in _ALL)
+    """Return a number that is another after each change of a file that was read. A file that is
+    read for the first time changes nothing that was drawn before."""
+    return _changes
 
 
 def read_changed() -> bool:
     """Read every file again that has changed on disk; return whether one has. The texts of one that
     cannot be read stay as they were, and `problems` says so."""
-    changed = False
+    global _changes
+    before = _changes
     for words in _ALL:
         with suppress(FileNotFoundError):  # an editor is replacing it
             if words.path.stat().st_mtime_ns != words.stamp:
-                changed = True
+                _changes += 1
                 with suppress(WordsError):
                     words.read()
-    return changed
+    return _changes > before
 
 
 def problems() -> list[str]:
