@@ -89,7 +89,7 @@ def others_may_change() -> bool:
         return True
 
 
-def wait_for(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 180) -> None:
     """Poll until `condition`; fail after a deadline that only a fault can reach."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -34,7 +34,7 @@ SWITCHES = (
     "--disable-dev-shm-usage",
     "--process-per-site",  # a page finds what another has compiled: half of what it takes to load
 )
-DEADLINE = 60.0  # seconds; reached only when something is broken
+DEADLINE = 180.0  # seconds; reached only when something is broken
 # Streamlit asks for these below a page's address first, then at the root.
 PROBES = ("_stcore/health", "_stcore/host-config")
 # Streamlit asks whether a download's file is there, and has dropped it where the page has been left

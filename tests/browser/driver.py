@@ -4,7 +4,7 @@ window's deadline."""
 from collections.abc import Callable
 from re import Pattern
 
-from conftest import until
+from conftest import DEADLINE, until
 from playwright.sync_api import Locator, Page, expect
 
 DRAWN = """() =>
@@ -24,7 +24,7 @@ PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st
     .map(([name, plot]) => [name, [...plot.querySelectorAll('.cartesianlayer .plot')].map(marks =>
       marks.innerHTML.replace(/image-rendering: [^;]*; */g, ''))]))"""
 SHOWN = PAINTED.replace("plot?.iclPainted", "plot?.calcdata")  # of all charts
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=DEADLINE * 1000)
 
 
 def go(page: Page, address: str) -> Page:
