@@ -38,6 +38,19 @@ def test_results_come_in_the_order_of_the_parts(on_threads, threads):
     assert (len(computed_by) > 1) == (threads > 1)
 
 
+def test_no_more_parts_are_in_memory_than_there_are_threads(on_threads):
+    on_threads(3)
+    begun = []
+
+    def parts():
+        for part in range(10):
+            begun.append(part)
+            yield part
+
+    for result in cores.in_order(lambda part: part, parts()):
+        assert len(begun) <= result + 4  # three at work, and the one that takes the place of this
+
+
 def test_a_fault_of_a_part_is_raised(on_threads):
     on_threads(2)
     with pytest.raises(ZeroDivisionError):
