@@ -97,11 +97,16 @@ def _papers() -> tuple[str, ...]:
     return tuple(path.parent.name for path in PAPERS.glob("*/__init__.py"))
 
 
-@cache
 def _is_part(subject: str) -> bool:
     """Return whether a text names a paper or an experiment."""
-    folder = PAPERS / subject.replace(".", "/")
-    return subject.replace(".", "").isidentifier() and (folder / "__init__.py").exists()
+    return subject in _parts()
+
+
+@cache
+def _parts() -> set[str]:
+    """Return the papers and their folders, experiments among them: "gdssm", "gdssm.layer"."""
+    packages = [*PAPERS.glob("*/__init__.py"), *PAPERS.glob("*/*/__init__.py")]
+    return {".".join(path.parent.relative_to(PAPERS).parts) for path in packages}
 
 
 @cache

@@ -1,5 +1,7 @@
 """Which tests a change can fail, as `--changed` tells it."""
 
+from types import SimpleNamespace
+
 import pytest
 from house import ROOT
 
@@ -51,6 +53,12 @@ def test_a_change_is_tested_by_those_that_it_can_fail(file, test, subjects, chos
     path = ROOT / "tests" / f"{test}.py"
     assert path.exists()
     assert changed.selector([file])(path, subjects) == chosen
+
+
+def test_any_parameter_can_be_asked_about():
+    values = {"id": "gdssm.layer", "paper": SimpleNamespace(name="birth"), "text": "é" * 3000}
+    item = SimpleNamespace(callspec=SimpleNamespace(params=values | {"number": 3, "none": None}))
+    assert changed.parameters(item) == ["gdssm.layer", "birth"]
 
 
 def test_nothing_is_tested_where_nothing_has_changed():
