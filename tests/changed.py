@@ -32,8 +32,8 @@ READS_REGISTRY = re.compile(r"experiment_ids|registry\.(papers|lessons)|claim_ro
 def select(items: list[pytest.Item], commit: str) -> list[pytest.Item]:
     """Return those of `items` that what has changed since `commit` can fail."""
     files = changed_files(commit)
-    chosen = selector(files)
-    return [item for item in items if chosen(item.path, parameters(item))]
+    can_fail = selector(files)
+    return [item for item in items if can_fail(item.path, parameters(item))]
 
 
 def changed_files(commit: str) -> list[str]:
@@ -64,18 +64,18 @@ def selector(files: Collection[str]) -> Callable[[Path, Sequence[str]], bool]:
     if documents:
         documents.add("*.md")
     code = [file for file in files if not _is_document(file)]
-    is_told = all(FOLLOWED.fullmatch(file) and (ROOT / file).exists() for file in code)
+    are_followed = all(FOLLOWED.fullmatch(file) and (ROOT / file).exists() for file in code)
     modules = {_name((ROOT / file).with_suffix(".py")) for file in code}
 
-    def chosen(test: Path, subjects: Sequence[str]) -> bool:
-        if not is_told or any(name in test.read_text() for name in documents):
+    def can_fail(test: Path, subjects: Sequence[str]) -> bool:
+        if not are_followed or any(name in test.read_text() for name in documents):
             return True
         if subjects:
             own = {name for name in _needs(_name(test)) if name.startswith("tests.")}
             return not modules.isdisjoint(own.union(*map(_needs_of_part, subjects)))
         return not modules.isdisjoint(_needs_of_test(_name(test), _papers_read_by(test)))
 
-    return chosen
+    return can_fail
 
 
 def _is_document(file: str) -> bool:

@@ -34,17 +34,17 @@ def in_order(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[
         yield from map(work, parts)
         return
     pool = _pool()
-    ahead = deque()  # what the threads compute now, in order
+    results = deque()  # of the parts that threads have in hand, in order
     for part in parts:
-        if len(ahead) == threads:
-            yield ahead.popleft().result()
+        if len(results) == threads:
+            yield results.popleft().result()
         try:
-            ahead.append(pool.submit(work, part))
+            results.append(pool.submit(work, part))
         except RuntimeError:  # no thread can be started here
-            yield from (result.result() for result in ahead)
-            ahead.clear()
+            yield from (result.result() for result in results)
+            results.clear()
             yield work(part)
-    yield from (result.result() for result in ahead)
+    yield from (result.result() for result in results)
 
 
 def free_cores() -> int:

@@ -51,8 +51,8 @@ def _power(run: Run) -> str:
     least = min(ends) - floor(run)
     if apart < CLOSE and least < CLOSE:
         return WORDS.text("equal power", models=models, two=len(equal) == 2)
-    kept = run.config.batches != "fresh"
-    numbers = {"models": models, "apart": apart, "above": least, "kept": kept}
+    keeps_batches = run.config.batches != "fresh"
+    numbers = {"models": models, "apart": apart, "above": least, "kept": keeps_batches}
     return WORDS.text("unequal training", run, **numbers)
 
 
