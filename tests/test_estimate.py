@@ -152,10 +152,10 @@ def test_what_the_build_has_trained_is_written_for_its_presets(runs):
     set_pace(PACE)
     ship(**{preset.name: 2.0 for preset in EXPERIMENT.presets[1:]})
     before = estimate.load_preset_seconds().by_experiment[TOY]
-    seeds = dataclasses.replace(FIRST.config, seeds=3)
+    seeds = dataclasses.replace(FIRST.config, seeds=3, steps=2 * FIRST.config.steps)
     estimate.note_preset_seconds(TOY, seeds, 6.0, [FIRST.name])
     written = estimate.load_preset_seconds()
-    share = 6.0 * EXPERIMENT.cost(FIRST.config) / EXPERIMENT.cost(seeds)  # of one seed
+    share = 6.0 * EXPERIMENT.cost(FIRST.config) / EXPERIMENT.cost(seeds)  # half
     assert written.by_experiment[TOY] == {**before, FIRST.name: pytest.approx(share, rel=1e-3)}
     set_pace(Pace(*(2 * seconds for seconds in PACE)))  # a machine of half the pace
     estimate.note_preset_seconds(TOY, seeds, 6.0, [FIRST.name])

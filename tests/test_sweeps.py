@@ -124,6 +124,11 @@ def check_or_refuse(words):
     return True
 
 
+def test_a_sweep_may_have_as_many_cells_as_the_sentence_says():
+    grid = toy("d=" + ",".join(map(str, range(1, 41))), "steps=10,11,12,13,14,15,16,17,18,19")
+    assert len(grid.cells) == setting_grid.MOST_CELLS
+
+
 def test_what_an_experiment_refuses_is_a_failed_cell_and_not_the_end(runs):
     base = registry.experiment("birth.laboratory").config()
     sweep = Sweep(setting_grid.parse("birth.laboratory", ["d=64,128", "N=64,128"], base))

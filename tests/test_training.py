@@ -119,6 +119,10 @@ def test_the_cosine_falls_from_one_to_zero_after_its_warm_up():
     assert [warm(step) for step in (19, 60, 100)] == [plain(step) for step in (19, 60, 100)]
 
 
+def test_evaluations_are_twice_as_far_apart_whenever_a_training_is_twice_as_long():
+    assert loop.evaluations(70, 4, 4) == [0, 1, 2, 4, 5, 8, 12, 16, 24, 32, 48, 64, 70]
+
+
 @pytest.mark.parametrize("steps", [1, 2, 10, 300, 2000])
 def test_evaluations_cover_both_ends_and_are_nested(steps):
     at = loop.evaluations(steps, 5, 20)
