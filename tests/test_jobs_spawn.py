@@ -68,6 +68,13 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
     assert spawn.where() == "on this machine"
 
 
+def test_no_more_workers_are_started_than_slots_are_free(commands):
+    for seed in range(4):
+        ask(seed=seed)
+    with hold_lock(spawn.slot_lock(0)), hold_lock(spawn.slot_lock(1)):
+        assert spawn.ensure_workers(3) == 1 == len(commands)
+
+
 def test_a_worker_is_kept_warm_unless_one_is_there(commands, monkeypatch):
     ask()
     monkeypatch.setattr(device, "workers", lambda: 2)

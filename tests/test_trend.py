@@ -48,6 +48,7 @@ def test_a_plateau_counts_the_seeds_that_are_on_it():
     sentence = on_plateau(np.stack([falling, constant, constant]), 1.0)
     assert sentence == "2 of 3 seeds had not left the plateau at 1."
     assert not on_plateau(np.stack([falling, falling]), 1.0)
+    assert on_plateau(np.full((1, 50), 0.985), 1.0) and not on_plateau(np.full((1, 50), 0.975), 1.0)
 
 
 def test_a_curve_at_uneven_steps_falls_as_the_same_line_at_even_ones():
