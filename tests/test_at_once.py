@@ -1,6 +1,9 @@
 """What takes seconds trains by itself, one setting a visitor at a time, and what nobody watches is
 given up."""
 
+import time
+from types import SimpleNamespace
+
 import pytest
 import streamlit as st
 from house import TOY, change, house
@@ -12,9 +15,12 @@ from icl_core.jobs.estimate import PresetSeconds
 from icl_core.machine.pace import Pace
 from icl_core.runs.header import key_of
 from icl_core.runs.request import Request
+from pages.ui.controls import auto_train
+from pages.ui.link import visitors
 from pages.ui.look import menu
 
 SLOW = "100000"
+HALF_A_MINUTE = "30000"
 
 
 @pytest.fixture(autouse=True)
@@ -73,6 +79,43 @@ def test_a_setting_of_seconds_is_asked_for_and_a_longer_one_has_its_button():
     visitor(seed="1")
     assert waiting() == [key(seed=1)]
     assert "Train it here" in buttons(visitor(steps=SLOW)) and len(waiting()) == 1
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The time that pages see; a test moves it."""
+    seconds = [time.monotonic()]
+    monkeypatch.setattr(auto_train, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    return seconds
+
+
+def test_a_setting_of_less_than_a_minute_is_asked_for_once_the_knobs_have_rested(clock):
+    app = visitor(steps=HALF_A_MINUTE)
+    assert waiting() == []
+    clock[0] += 0.9
+    asks(app, steps=HALF_A_MINUTE, seed="1")
+    clock[0] += 0.9
+    asks(app, steps=HALF_A_MINUTE, seed="1")
+    assert waiting() == []
+    clock[0] += 0.2
+    asks(app, steps=HALF_A_MINUTE, seed="1")
+    assert waiting() == [key(steps=int(HALF_A_MINUTE), seed=1)]
+    asks(app, steps=HALF_A_MINUTE, seed="2")  # a further move ends it
+    assert waiting() == []
+
+
+def test_where_others_use_the_machine_only_what_takes_seconds_is_asked_for(clock, monkeypatch):
+    visitors._guests.clear()
+    with monkeypatch.context() as away:
+        away.setattr(visitors, "is_at_machine", lambda: False)
+        app = visitor(steps=HALF_A_MINUTE)
+        assert app.toggle(key="switch").label.endswith("(runs under 5 s)")
+    clock[0] += 2
+    app = asks(visitor(steps=HALF_A_MINUTE), steps=HALF_A_MINUTE)  # at the machine, with a guest
+    clock[0] += 2
+    asks(app, steps=HALF_A_MINUTE)
+    assert waiting() == []
+    visitors._guests.clear()
 
 
 @pytest.mark.long

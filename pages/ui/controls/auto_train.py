@@ -1,10 +1,12 @@
-"""Short trainings start as soon as their setting is chosen, unless the visitor has switched that
-off.
+"""Trainings that start by themselves once their setting is chosen, unless the visitor has switched
+that off: those of a few seconds at once, and where nobody else uses the machine those of up to a
+minute as soon as the knobs have rested.
 
 A visitor has one such training at a time: choosing another setting gives the former training up if
 nobody else watches it.
 """
 
+import time
 from contextlib import suppress
 
 import streamlit as st
@@ -17,20 +19,32 @@ from icl_core.runs.request import Request
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.widget_events import set_widget, widget_arguments
 
-LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
-LABEL = f"Train automatically (runs under {LONGEST:.0f} s)"
+SHORT = 5.0  # seconds that may be spent on a visitor who has not asked for them
+LONGEST_ALONE = 60.0  # the same where nobody else uses the machine
+REST = 1.0  # seconds without another setting, after which a training that is not short begins
 _FIELD = "at_once"  # in the address
 _SWITCH = "at once"  # in the session: what the visitor chose
 _STARTED = "begun at once"  # in the session: the key of the run that was started for the visitor
+_RESTING = "resting"  # in the session: the key of a run that begins after a rest, and since when
 
 
 def show_switch() -> None:
     """Draw the switch; its position holds for the visit and is in the address while it is off."""
     set_widget("switch", is_on())
-    help = (
-        f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
+    length = f"{longest():.0f} s"
+    st.toggle(
+        f"Train automatically (runs under {length})",
+        is_on(),
+        help=f"Settings that train in less than about {length} start as soon as you choose them",
+        **widget_arguments("switch", _switched),
     )
-    st.toggle(LABEL, is_on(), help=help, **widget_arguments("switch", _switched))
+    if _RESTING in st.session_state:
+        st.fragment(_begin_after_rest, run_every=REST)()
+
+
+def longest() -> float:
+    """Return below how many seconds a training starts by itself."""
+    return SHORT if visitors.has_guests() else LONGEST_ALONE
 
 
 def is_on() -> bool:
@@ -47,18 +61,24 @@ def _switched() -> None:
 
 
 def begin(request: Request) -> None:
-    """Submit a request, whose run is missing, if its training is short.
+    """Submit a request, whose run is missing, if its training may start by itself now.
 
     A request that has a job already is not submitted again, unless that job was given up because
     its visitor had moved on.
     """
+    chosen, since = st.session_state.pop(_RESTING, ("", 0.0))
     if limits.read_only() or not is_on():
         return
     job = queue.state(request.key)
     if job is not None and not job.left:
         return
     seconds = estimate_seconds(request)
-    if seconds is None or seconds >= LONGEST:
+    if seconds is None or seconds >= longest():
+        return
+    if chosen != request.key:
+        since = time.monotonic()
+    if seconds >= SHORT and time.monotonic() - since < REST:
+        st.session_state[_RESTING] = request.key, since
         return
     # stored first: the visitor's next move may interrupt what follows
     st.session_state[_STARTED] = request.key
@@ -66,6 +86,15 @@ def begin(request: Request) -> None:
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
         queue.submit(request, visitor=visitors.name())
         spawn.ensure_workers()
+
+
+def _begin_after_rest() -> None:
+    """Draw the page again, which begins the training, once its setting has been chosen for long
+    enough."""
+    _, since = st.session_state.get(_RESTING, ("", 0.0))
+    if time.monotonic() - since >= REST:
+        pending_address.apply_pending()
+        st.rerun()
 
 
 def keep_job(key: str) -> None:

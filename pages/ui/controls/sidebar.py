@@ -185,7 +185,7 @@ def _cost_text(seconds: float | None) -> str:
         return "at once"
     if limits.read_only():
         return "nearest run"
-    if seconds is not None and seconds < auto_train.LONGEST and auto_train.is_on():
+    if seconds is not None and seconds < auto_train.longest() and auto_train.is_on():
         return formats.duration(seconds)
     return f"Run: {formats.duration(seconds)}"
 

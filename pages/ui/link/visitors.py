@@ -46,6 +46,20 @@ def is_at_machine() -> bool:
     return all(_host(url) in _LOCAL_HOSTS for url in urls)
 
 
+@st.cache_resource(show_spinner=False)
+def _guests() -> set[str]:
+    """The visitors whom this server has seen and who were not at its machine."""
+    return set()
+
+
+def has_guests() -> bool:
+    """Return whether the server has had visitors, this one among them, who were not at its
+    machine."""
+    if not is_at_machine():
+        _guests().add(name())
+    return bool(_guests())
+
+
 def is_open_to_others(url: str) -> bool:
     """Return whether other computers may open an address: it names no computer by a name that only
     that computer has for itself."""
