@@ -2,15 +2,19 @@
 
 The plain gradient is autograd through `plain_loss`, full T x T scores in both layers, float32 at
 default precision; the plain sampler draws token by token with numpy. The paper's batch is 512:
-there the plain version's T x T maps outgrow cache and allocator. The plain side runs in a process
-of its own, which has not been told to keep freed memory. Every round has a fresh batch, as in
-training.
+there the plain version's T x T maps outgrow cache and allocator. So the plain side runs in two
+processes, of which one has not been told to keep freed memory; with it, as workers do, run
+`torch.compile` and JAX, too. Every round has a fresh batch, as in training.
 """
 
 import multiprocessing
+import os
 import statistics
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -20,12 +24,13 @@ from icl_core.papers.birth.shared.gradient import loss_and_gradient
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
-from tests.bench import authors, timing
+from tests.bench import authors, in_jax, timing
 from tests.bench.timing import Row, by_turns, compared, seconds
 
 ROUNDS = {64: 9, 512: 3}  # by batch size
 D = 128
 T = 256
+KEPT = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 PLACES = {"in_context": "in-context positions", "all": "all positions"}
 PAPER = Config(T=T, d=D, batch=512, optimiser="sgd", learning_rate=0.03)
 
@@ -76,7 +81,40 @@ def setting(positions: str, seed: int, sequences: int) -> tuple[Weights, Batch]:
     return weights, sample(make_task(K=5, T=T), sequences, torch.Generator().manual_seed(seed))
 
 
-def plain_side(pipe: Any) -> None:
+@cache
+def compiled_loss() -> Callable[..., torch.Tensor]:
+    return torch.compile(plain_loss)
+
+
+def compiled_gradient(weights: Weights, batch: Batch, positions: str) -> None:
+    """`plain_gradient` with the loss compiled by torch."""
+    leaves = {name: tensor.clone().requires_grad_() for name, tensor in weights.trained().items()}
+    compiled_loss()(weights.with_(**leaves), batch, positions).backward()
+
+
+@cache
+def jax_birth() -> Callable[..., Any]:
+    return in_jax.birth(D, T)
+
+
+def jax_gradient(weights: Weights, batch: Batch, positions: str) -> None:
+    """The same in JAX, compiled once."""
+    tensors = in_jax.arrays(weights.tensors())
+    trained = {name: tensors.pop(name) for name in ("W_K1", "W_K2", "W_O2")}
+    counted = batch.in_context.numpy()
+    jax_birth()(trained, tensors, batch.inputs.numpy(), batch.targets.numpy(), counted)
+
+
+# by the name in the row: beside whom a gradient is measured, and whether freed memory is kept
+PEERS = {
+    "plain": (plain_gradient, {}),
+    "plain, freed memory kept": (plain_gradient, KEPT),
+    "torch.compile, freed memory kept": (compiled_gradient, KEPT),
+    "JAX, compiled, freed memory kept": (jax_gradient, KEPT),
+}
+
+
+def other_side(pipe: Any, gradient: Callable[..., object]) -> None:
     """Measures what is asked for, a gradient or the authors' step, until there is nothing more."""
     torch.set_num_threads(1)
     loop = None
@@ -86,7 +124,22 @@ def plain_side(pipe: Any) -> None:
             pipe.send(seconds(loop))
         else:
             weights, batch = setting(*order)
-            pipe.send(seconds(plain_gradient, weights, batch, order[0]))
+            pipe.send(seconds(gradient, weights, batch, order[0]))
+
+
+@contextmanager
+def peer(name: str) -> Iterator[Any]:
+    """Gives the pipe to a process that computes as the peer of that name does."""
+    gradient, variables = PEERS[name]
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(
+        target=other_side, args=(there, gradient), daemon=True
+    )
+    with patch.dict(os.environ, variables):  # malloc reads them as a process begins
+        process.start()
+    yield here
+    here.send(None)
+    process.join()
 
 
 def alternated(
@@ -101,7 +154,7 @@ def alternated(
     return [statistics.median(column) for column in zip(*times[1:], strict=True)]
 
 
-def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
+def gradient_row(pipe: Any, name: str, positions: str, sequences: int) -> Row:
     def fast(seed: int) -> float:
         weights, batch = setting(positions, seed, sequences)
         return seconds(lambda: loss_and_gradient(weights, batch, positions))
@@ -109,18 +162,20 @@ def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
     times = alternated(pipe, lambda seed: (positions, seed, sequences), fast, ROUNDS[sequences])
     weights, batch = setting(positions, 0, sequences)
     return compared(
-        f"Birth: gradient, loss on {PLACES[positions]}, {sequences} sequences",
+        f"Birth: gradient, loss on {PLACES[positions]}, {sequences} sequences, beside {name}",
         *times,
+        name.split(",")[0],
         work=lambda: loss_and_gradient(weights, batch, positions),
     )
 
 
-def authors_row(pipe: Any) -> Row:
+def authors_row(pipe: Any, name: str) -> Row:
     weights, generator = train.begun(PAPER)
     step = timing.stepper(train.problem(PAPER, weights, generator, lambda index: {}))
     rounds = ROUNDS[PAPER.batch]
     times = alternated(pipe, lambda turn: "authors", lambda turn: seconds(step), rounds)
-    what = f"Birth: training step, the authors' loop, {PAPER.batch} sequences"
+    kept = name.removeprefix("plain")
+    what = f"Birth: training step, the authors' loop, {PAPER.batch} sequences{kept}"
     return compared(what, *times, "theirs", "; drawing and update included", work=step)
 
 
@@ -142,16 +197,16 @@ def precision_rows() -> Iterator[Row]:
 def rows() -> Iterator[Row]:
     """See the head of this file."""
     yield timing.machine_row()
-    here, there = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(
-        target=plain_side, args=(there,), daemon=True
-    )
-    process.start()
-    for sequences in ROUNDS:
-        for positions in PLACES:
-            yield gradient_row(here, positions, sequences)
-    yield authors_row(here)
-    here.send(None)
+    for name in PEERS:
+        if name.startswith("JAX") and not in_jax.is_there():
+            continue
+        with peer(name) as pipe:
+            is_plain = name.startswith("plain")
+            for sequences in ROUNDS if is_plain else [PAPER.batch]:
+                for positions in PLACES if is_plain else ["in_context"]:
+                    yield gradient_row(pipe, name, positions, sequences)
+            if is_plain:
+                yield authors_row(pipe, name)
     task = make_task(K=5, T=T)
     generator = torch.Generator().manual_seed(0)
     rng = np.random.default_rng(0)

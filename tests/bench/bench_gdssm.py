@@ -20,7 +20,7 @@ from icl_core.papers.gdssm.shared.sequence_models.settings import Config as Besi
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.papers.gdssm.shared.train import draw, gradient
-from tests.bench import authors, timing
+from tests.bench import authors, in_jax, timing
 from tests.bench.timing import Row, Work, by_turns, compared, in_words, short
 
 ROUNDS = 21
@@ -72,6 +72,27 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     return compared(what, *times, "loop", note, work=lambda: gradient(weights, tasks))
 
 
+def peer_rows() -> Iterator[Row]:
+    """The loop compiled, by torch and, where it is installed, by JAX, with one decay a row."""
+    config, recurrent = KINDS["one decay a row"]
+    weights = models.initial(config, [0])
+    assert isinstance(weights, layer_nd.LayerND)
+    compiled = torch.compile(recurrent)
+    ways: dict[str, Work] = {
+        "torch.compile": lambda tasks: plain_gradient(weights, compiled, tasks)
+    }
+    if in_jax.is_there():
+        in_jax_gradient = in_jax.gdssm(config.f)
+        named = in_jax.arrays(weights.tensors())
+        ways["JAX"] = lambda tasks: in_jax_gradient(
+            named, models.read(weights, tasks).numpy(), tasks.y[-1].numpy()
+        )
+    every = [*ways.values(), lambda tasks: gradient(weights, tasks)]
+    *others, ours = by_turns(every, ROUNDS, lambda turn: (fresh(config, turn),))
+    for name, seconds in zip(ways, others, strict=True):
+        yield compared(f"GD-SSM: gradient, one decay a row, beside {name}", seconds, ours, name)
+
+
 def authors_row() -> Row:
     """A step of the paper's size, with a decay for every entry, as the authors have it."""
     config = Config(recurrence="full", optimiser="authors", batch=64, learning_rate=2e-4)
@@ -120,6 +141,7 @@ def rows() -> Iterator[Row]:
     """See the head of this file."""
     for name, (config, recurrent) in KINDS.items():
         yield form_row(name, config, recurrent)
+    yield from peer_rows()
     yield authors_row()
     yield seeds_row(Config())
     for what, setting in COMPARED.items() if timing.thorough else ():

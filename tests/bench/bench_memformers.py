@@ -5,7 +5,7 @@ float32, the log of the batch mean with sampled queries on both sides. The plain
 through Z [b, d + 1, n + 1] and its n × n attention, batch first, as the paper writes it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +17,7 @@ from icl_core.papers.memformers.shared.model import loss_and_gradient
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances
 from icl_core.papers.memformers.shared.variants import Parameters, initial
-from tests.bench import authors, timing
+from tests.bench import authors, in_jax, timing
 from tests.bench.timing import Row, Work, by_turns, compared, in_words, short
 
 ROUNDS = {1000: 15, 20_000: 5}  # by batch size; the fast one goes `OFTEN` times in each
@@ -26,12 +26,11 @@ CONFIG = Config(variant="lfom", layers=4, d=5, n=20, coordinates="original")
 SIZE = "L = 4, d = 5, n = 20"
 
 
-def plain_gradient(
-    parameters: Parameters, unit: torch.Tensor, Z: torch.Tensor, label: torch.Tensor
-) -> tuple[float, Parameters]:
+def plain_loss(
+    A: torch.Tensor, Gamma: torch.Tensor, unit: torch.Tensor, Z: torch.Tensor, label: torch.Tensor
+) -> torch.Tensor:
     """Equations 2.3 to 2.8, 3.3 and 3.4 as they stand. Z [b, d + 1, n + 1], label [b]
     the query's."""
-    A, Gamma = (parameters[name][0].clone().requires_grad_() for name in ("A", "Gamma"))
     d, n = Z.shape[1] - 1, Z.shape[2] - 1
     M = torch.ones(n + 1).diag()
     M[n, n] = 0
@@ -42,7 +41,19 @@ def plain_gradient(
         Q = torch.nn.functional.pad(-A[0, layer].T / unit, (0, 1, 0, 1))
         registers.append(P @ Z @ M @ (Z.mT @ Q @ Z))
         Z = Z + sum(Gamma[layer, j] * register for j, register in enumerate(registers)) / n
-    loss = (-Z[:, d, n] - label).square().mean()
+    return (-Z[:, d, n] - label).square().mean()
+
+
+def plain_gradient(
+    parameters: Parameters,
+    unit: torch.Tensor,
+    Z: torch.Tensor,
+    label: torch.Tensor,
+    loss_of: Callable[..., torch.Tensor] = plain_loss,
+) -> tuple[float, Parameters]:
+    """By autograd through the tokens."""
+    A, Gamma = (parameters[name][0].clone().requires_grad_() for name in ("A", "Gamma"))
+    loss = loss_of(A, Gamma, unit, Z, label)
     gradients = torch.autograd.grad(loss.log(), (A, Gamma))
     return loss.item(), dict(zip(("A", "Gamma"), gradients, strict=True))
 
@@ -99,11 +110,41 @@ def gradient_rows(prompts: int) -> Iterator[Row]:
     def slow(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
         plain_gradient(parameters, *tokens)
 
-    ways: list[Work] = [slow, often(fast), often(without_query)]
-    plain, sampled, integrated = by_turns(ways, ROUNDS[prompts], fresh)
+    compiled_loss = torch.compile(plain_loss)
+
+    def compiled(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
+        plain_gradient(parameters, *tokens, loss_of=compiled_loss)
+
+    ways: dict[str, Work] = {"plain": slow, "torch.compile": compiled}
+    if in_jax.is_there():
+        in_jax_gradient = in_jax.memformer(CONFIG.d, CONFIG.n, CONFIG.layers)
+
+        def jax(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
+            unit, Z, label = (part.numpy() for part in tokens)
+            in_jax_gradient(
+                (parameters["A"][0].numpy(), parameters["Gamma"][0].numpy()), unit, Z, label
+            )
+
+        ways["JAX"] = jax
+    every = [*ways.values(), often(fast), often(without_query)]
+    *others, sampled, integrated = by_turns(every, ROUNDS[prompts], fresh)
+    given = fresh(0)
     what = f"Memformers: gradient, {prompts:,} prompts"
-    yield compared(f"{what}, queries sampled", plain, sampled / OFTEN)
-    yield compared(f"{what}, queries integrated out", plain, integrated / OFTEN)
+    for name, seconds in zip(ways, others, strict=True):
+        beside = f", beside {name}" if name != "plain" else ""
+        yield compared(
+            f"{what}, queries sampled{beside}",
+            seconds,
+            sampled / OFTEN,
+            name,
+            work=lambda: fast(*given),
+        )
+    yield compared(
+        f"{what}, queries integrated out",
+        others[0],
+        integrated / OFTEN,
+        work=lambda: without_query(*given),
+    )
 
 
 def authors_row(prompts: int) -> Row:
