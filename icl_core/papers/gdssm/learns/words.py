@@ -112,6 +112,7 @@ WORDS = Words(
         "blind": _blind,
         # the GD-SSM's loss over that of one step
         "own": lambda run, view: _own(run),
+        "own_excess": lambda run, view: _own(run) - 1,
         "own_above": lambda run, view: NEAR < _own(run) < np.inf,
         # tasks after which the first and the last of the others have left predicting zero
         "first_at_base": _left_at(0, base=True),

@@ -8,6 +8,7 @@ from icl_core.machine import device
 from icl_core.papers.learners.shared.settings import REPEATS, TASK, TRAINING
 
 LEVELS = 14  # noises at which models are measured, the first of them zero
+SHOWN = 2  # the noise at which the page opens: there the models differ most
 BATCH = 128  # prompts of a training step
 TESTED_ON = 2000  # prompts of every noise
 NUMBERS = 25  # numbers of the size of a prompt's matrix, held at once for every model
@@ -70,7 +71,7 @@ class Config:
 class View:
     """Which noise is shown."""
 
-    snapshot: int = slider("noise", 0, LEVELS - 1, default=LEVELS - 1)
+    snapshot: int = slider("noise", 0, LEVELS - 1, default=SHOWN)
 
 
 PRESETS = (

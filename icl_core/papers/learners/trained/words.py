@@ -64,7 +64,6 @@ WORDS = Words(
         "more_than_a_plane": lambda run, view: run.config.d > 2,
         # at the step shown
         "step": lambda run, view: run.step(view),
-        "best": lambda run, view: _short_name(run, int(_shares(run, view).argmin())),
         "least": lambda run, view: float(_shares(run, view).min()),
         "below": lambda run, view: _below_one_step(run, _shares(run, view)),
         "Nearest": lambda run, view: capitalised(
