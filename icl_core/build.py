@@ -187,6 +187,7 @@ def _ship(wanted: WantedRun) -> Header:
     records = measurements.measure(registry.experiment(wanted.experiment), run)
     info = {**header.info, "metrics": records, "presets": wanted.presets}
     info.pop("message", None)  # it said that the metrics failed
+    info.pop("code", None)  # a run that comes with the project is the project's
     if (
         header.origin == "shipped"
         and header.info.get("presets") == wanted.presets

@@ -15,7 +15,7 @@ from icl_core import registry
 from icl_core.jobs import folder, job_progress, queue, spawn, table, terminal, train, worker
 from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.terminal import watch_all
-from icl_core.runs import database
+from icl_core.runs import code, database
 from icl_core.runs.file import pack, read_record
 from icl_core.runs.header import key_of_record
 from icl_core.runs.request import Request
@@ -450,7 +450,7 @@ def test_the_files_of_the_source_are_looked_at_once_a_second(monkeypatch):
 
 
 def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(train.papers, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(code.papers, "__path__", [str(tmp_path)])
     before = train.source_mtimes()
     (tmp_path / "settings.py").write_text("")
     assert train.source_mtimes() != before and before == {

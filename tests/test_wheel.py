@@ -16,6 +16,7 @@ from streamlit.web.cli import main_run
 from icl_core.command import cli
 from icl_core.jobs import spawn, train
 from icl_core.machine import folders
+from icl_core.runs import code
 from pages.ui import launch
 
 
@@ -99,7 +100,7 @@ def test_an_installed_dashboard_finds_its_home_and_is_the_same_code(wheel, tmp_p
     assert home == str(site / "icl_dashboard") and launched == f"{home}/launch.py"
     assert Path(cache).is_relative_to(tmp_path) and not Path(cache).is_relative_to(site)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "_folders", lambda: [ROOT / "icl_core"])
+        patch.setattr(code, "source_folders", lambda: [ROOT / "icl_core"])
         assert train.code_digests()["icl_core"] == digest
 
 

@@ -56,8 +56,8 @@ class WorkerPool:
         try:
             while self._client.status == "running":
                 # when the code changes, the next process imports the new one
-                ending = self._stopped() or self._source.changed()
                 requests = table.request_count()
+                ending = self._stopped() or self._source.changed(requests)
                 ready = [] if ending else _ready_jobs()
                 idle = time.monotonic() - busy_at
                 if ending and (not self._jobs or (self._stopped() and idle > ENDING)):

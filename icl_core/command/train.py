@@ -13,6 +13,7 @@ from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_json, print_problems
 from icl_core.contract.message import printable_lines
 from icl_core.machine import device
+from icl_core.runs import code
 from icl_core.runs.request import Request
 
 if TYPE_CHECKING:
@@ -51,15 +52,18 @@ def _run(options: argparse.Namespace) -> int:
 
 def _other_circumstances(header: "Header") -> list[str]:
     """Return a sentence if a stored run was made with another precision than is asked for, or on
-    another device than a new one would be."""
+    another device than a new one would be, and one if other code computed it."""
+    note = code.note(header)
+    sentences = [f"This run is stored: {note}."] if note else []
     precision = header.info.get("precision", "")
     made_on = header.info.get("device", "")
     precision_here = device.wanted_precision() or precision
     if not precision or not made_on or (precision, made_on) == (precision_here, device.describe()):
-        return []
+        return sentences
     return [
+        *sentences,
         f"This run was made at precision {precision} on {made_on}; ICL_PRECISION and ICL_DEVICE "
-        "hold for new runs."
+        "hold for new runs.",
     ]
 
 

@@ -107,9 +107,12 @@ class Job:
         return row.state if row else {"status": "queued"}
 
     def is_due(self) -> bool:
-        """Return whether the job can be trained now: requested, not ended and not postponed."""
+        """Return whether the job can be trained now: requested for the code here, not ended and not
+        postponed."""
         row = table.find(self.key)
         if row is None or row.state["status"] in ENDED:
+            return False
+        if not table.is_for_code_here(row.request["environment"]):
             return False
         return not is_put_off(row.state.get("retry_at", 0.0))
 

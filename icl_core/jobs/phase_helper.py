@@ -30,6 +30,7 @@ from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults, table
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.machine import device, malloc
+from icl_core.runs import code
 from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
 from icl_core.runs.header import stored_settings
@@ -56,13 +57,14 @@ class NothingLeft(Exception):
 
 def identity_of(request: dict[str, Any]) -> dict[str, Any]:
     """Return what the files of a job with this request must agree with on this device: experiment,
-    version, config, device and precision."""
+    version, config, device, precision and the code that computes."""
     return {
         "experiment": request["experiment"],
         "version": registry.version(request["experiment"]),
         "config": request["config"],
         "device": device.describe(),
         "precision": device.precision(),
+        "code": code.name(),
     }
 
 

@@ -31,7 +31,7 @@ from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import FULL, Job, disk_full, hold_lock, is_put_off, jobs_folder
 from icl_core.jobs.table import CANCELLED, LEFT, WAITING, JobState, Row
 from icl_core.machine import containers, device, limits
-from icl_core.runs import database, owners, store
+from icl_core.runs import code, database, owners, store
 from icl_core.runs.file import Damaged, read
 from icl_core.runs.request import Request
 
@@ -118,13 +118,14 @@ def states() -> list[JobState]:
     queue_states: list[JobState] = []
     ready = 0
     obstacle = folder.read_cluster_status().message or (FULL if disk_full() else "")
+    obstacle = obstacle or starts.obstacles.get(jobs_folder(), "")
     for row in table.all_rows():
         before_row, job_state = _placed_states.get(row.key, (None, None))
         if job_state is None or before_row is not row:
             job_state = _state_of(row)
         ready += is_ready(job_state)
         if job_state.status in WAITING:
-            message = row.state.get("message") or obstacle
+            message = _asked_elsewhere(job_state) or row.state.get("message") or obstacle
             position = max(ready, 1)
             if (job_state.position, job_state.message) != (position, message):
                 job_state = replace(job_state, position=position, message=message)
@@ -139,13 +140,28 @@ def states() -> list[JobState]:
 
 
 def is_ready(job: JobState) -> bool:
-    """Return whether a worker of this version of the code may take the job now. A job of a newer
-    version waits for a worker of that version."""
-    try:
-        version = registry.version(job.experiment)
-    except BadSetting:  # there is no such experiment
-        version = 0
-    return job.status in WAITING and not is_put_off(job.retry_at) and job.version <= version
+    """Return whether a worker of the code here may take the job now. A job of other code, or of a
+    newer version, waits for a worker of that."""
+    is_ours = job.version <= _version(job.experiment) and table.is_for_code_here(job.environment)
+    return is_ours and job.status in WAITING and not is_put_off(job.retry_at)
+
+
+def _version(experiment_id: str) -> int:
+    """Return the version of an experiment here; 0 if there is no such experiment."""
+    with suppress(BadSetting):
+        return registry.version(experiment_id)
+    return 0
+
+
+def _asked_elsewhere(job: JobState) -> str:
+    """Return in words for which other code a job waits; "" if it is for the code here."""
+    if table.is_for_code_here(job.environment):
+        return ""
+    return (
+        f"it was asked for by {code.described(job.environment[table.CODE])}, with version "
+        f"{job.version} of {job.experiment}, and waits for a worker of that code; the code here is "
+        f"{code.name()}, with version {_version(job.experiment)}"
+    )
 
 
 def _state(key: str) -> JobState | None:

@@ -13,7 +13,7 @@ from icl_core.jobs import folder, queue, starts, table
 from icl_core.jobs.folder import Job, has_room, hold_lock, jobs_folder
 from icl_core.jobs.table import WAITING, Environment, JobState
 from icl_core.machine import device, folders, limits
-from icl_core.runs import database
+from icl_core.runs import code, database
 from icl_core.runs.disk import private_folder
 
 _LONGEST_LOG = 2**20  # bytes
@@ -42,6 +42,7 @@ def ensure_workers(count: int | None = None) -> int:
     if limits.read_only():
         return 0
     states = queue.states()
+    starts.obstacles[jobs_folder()] = ""
     if not _wanted_environments(states) or not os.access(jobs_folder(), os.W_OK):
         return 0
     count = _slots(count)
@@ -49,6 +50,8 @@ def ensure_workers(count: int | None = None) -> int:
         tries = starts.look()
         taken = list(filter(_is_taken, range(count)))
         environments = _unmet_environments(states, taken)
+        if environments and len(taken) == count:
+            starts.obstacles[jobs_folder()] = _other_code(taken)
         started = min(count - len(taken), len(environments)) - tries.coming
         if started < 1 or tries.must_pause() or not has_room():
             return 0
@@ -81,6 +84,21 @@ def _unmet_environments(states: Sequence[JobState], taken: Sequence[int]) -> lis
         if pid not in training and variables in unmet:
             unmet.remove(variables)
     return unmet
+
+
+def _other_code(taken: Sequence[int]) -> str:
+    """Return in words whose code holds all the `taken` slots; "" if one of them has the code
+    here."""
+    own = table.current_environment()
+    holders = [(starts.holder(slot) or (0, own))[1] for slot in taken]
+    codes = {environment.get(table.CODE, "") for environment in holders}
+    if own[table.CODE] in codes:
+        return ""
+    return (
+        f"it is for {code.described(own[table.CODE])}, and the place of every training here is "
+        f"held by a worker of {' and of '.join(sorted(map(code.described, codes)))}: it begins "
+        "once one of these ends; ICL_CACHE_DIR names another folder, with places of its own"
+    )
 
 
 def _fail_waiting(
@@ -184,6 +202,7 @@ def _start_worker(count: int, variables: Environment, *options: str) -> int:
     repository = None if folders.is_installed() else str(folders.LIBRARY)
     python_path = os.pathsep.join(filter(None, [repository, os.environ.get("PYTHONPATH")]))
     others = {name: os.environ[name] for name in os.environ if name not in table.ENVIRONMENT_NAMES}
+    variables = {name: value for name, value in variables.items() if name != table.CODE}
     with log.open("wb" if is_new else "ab") as output:
         process = subprocess.Popen(
             # -P: a numpy.py in the folder that one stands in must not be imported

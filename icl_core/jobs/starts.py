@@ -1,7 +1,7 @@
 """The workers that were started and are not up yet, and those that hold a slot.
 
     <cache>/jobs/started.json   the processes that are not up, and how many have failed in a row
-    <cache>/jobs/slot-N.json    who holds slot N, and with which environment variables
+    <cache>/jobs/slot-N.json    who holds slot N, with which environment variables and code
 
 A worker that cannot be started, or dies at its imports, would be started again for ever: after
 MOST_FAILURES in a row, with growing pauses between them, the jobs that wait for such a worker fail,
@@ -32,6 +32,11 @@ PAUSES = (4.0, 16.0, 0.0)  # seconds after the first failure, the second, the la
 LONGEST = 60.0  # seconds after which a process that lives, and has no slot, counts as a failure
 _TAIL = 4096  # bytes of the log that are looked at
 _LONGEST_LINE = 200  # characters
+
+
+# Why no worker can be started now, if workers of other code hold all slots, by the folder of jobs:
+# at the last look of this process.
+obstacles: dict[Path, str] = {}
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ def note_up() -> None:
 
 
 def holder(slot: int) -> tuple[int, Environment] | None:
-    """Return the pid and the variables of the worker that holds a slot; None if it has not said
+    """Return the pid and the environment of the worker that holds a slot; None if it has not said
     so."""
     record = read_json(_slot_path(slot), _is_holder, "who holds a slot")
     if not record or not living_process(record["pid"], record["born"]):

@@ -2,21 +2,24 @@
 must have, and every read and change of a row.
 
 What a row means is said by `folder.Job` for one job and by `queue` for all. A request carries the
-environment variables of whoever made it, and only a worker with the same ones trains it: its run
-must not depend on whose worker happens to be there.
+environment variables and the code of whoever made it, and only a worker with the same ones trains
+it: its run must not depend on whose worker happens to be there.
 """
 
 import json
 import math
 import os
+import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
-from icl_core.runs import database
+from icl_core.runs import code, database
 from icl_core.runs.header import key_of_record
 
 WAITING = ("queued", "interrupted")
@@ -53,7 +56,7 @@ class JobState:
     born: float = 0.0  # when that process started: its pid may be another one's by now
     version: int = 0  # of the experiment, as the requester knows it; 0 is the current one
     retry_at: float = 0.0  # seconds since 1970 before which no worker may take it
-    # the variables of `environment.NAMES` that its worker must have
+    # what its worker must have: the variables ENVIRONMENT_NAMES, and CODE
     environment: dict[str, str] = field(default_factory=dict, hash=False)
     visitor: str = ""  # whose turn it takes; "" is the command line
     turn: int = 0
@@ -69,12 +72,20 @@ PLACES = ("ICL_ARTIFACTS", "ICL_PAPERS")  # folders of shipped runs, and of more
 COMPUTING = ("ICL_COMPILE", "ICL_PRECISION")  # of a request, also where another machine trains it
 ENVIRONMENT_NAMES = ("ICL_CACHE_LIMIT", "ICL_DEVICE", *COMPUTING, *PLACES)
 
-Environment = dict[str, str]  # those of NAMES that are set, and not to nothing
+CODE = "code"  # beside the variables: the identity of the code, "" where it is not known
+
+Environment = dict[str, str]  # those of ENVIRONMENT_NAMES that are set to something, and CODE
 
 
 def current_environment() -> Environment:
-    """Return the variables of this process."""
-    return {name: os.environ[name] for name in ENVIRONMENT_NAMES if os.environ.get(name)}
+    """Return the variables and the code of this process."""
+    variables = {name: os.environ[name] for name in ENVIRONMENT_NAMES if os.environ.get(name)}
+    return {**variables, CODE: code.identity()}
+
+
+def is_for_code_here(environment: Environment) -> bool:
+    """Return whether workers of the code here may take a request with this environment."""
+    return environment.get(CODE, code.identity()) == code.identity()
 
 
 def check_environment() -> None:
@@ -85,17 +96,24 @@ def check_environment() -> None:
 
 
 def environment_of_request(value: Any) -> Environment:
-    """Return the variables that a stored request carries; what is none of them is left out, as
-    processes are started with these."""
+    """Return the variables and the code that a stored request carries; what is none of them is left
+    out, as processes are started with these."""
     if not isinstance(value, Mapping):
         return {}
-    return {name: value[name] for name in ENVIRONMENT_NAMES if isinstance(value.get(name), str)}
+    names = (*ENVIRONMENT_NAMES, CODE)
+    environment = {name: value[name] for name in names if isinstance(value.get(name), str)}
+    if CODE in environment:
+        environment[CODE] = code.as_seen_here(environment[CODE])
+    return environment
 
 
 def can_start_worker(variables: Environment) -> bool:
-    """Return whether this process may start a worker with these variables: only if it has the same
-    PLACES, as papers are code, and none is run because a file names it."""
-    return all(variables.get(name) == current_environment().get(name) for name in PLACES)
+    """Return whether this process may start a worker with these variables: only if it is the code
+    that is asked for, with the same PLACES, as papers are code, and none is run because a file
+    names it."""
+    own = current_environment()
+    has_places = all(variables.get(name) == own.get(name) for name in PLACES)
+    return has_places and is_for_code_here(variables)
 
 
 _FIELDS = (
@@ -171,7 +189,11 @@ def insert(key: str, request: dict[str, Any], state: dict[str, Any]) -> None:
                 *_written(state),
             ),
         )
-        connection.execute("UPDATE counters SET number = number + 1 WHERE name = 'requests'")
+        _count_request(connection)
+
+
+def _count_request(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE counters SET number = number + 1 WHERE name = 'requests'")
 
 
 def move(key: str, **place: Any) -> None:
@@ -182,12 +204,13 @@ def move(key: str, **place: Any) -> None:
 
 
 def write_environment(key: str, variables: Environment) -> None:
-    """Write the environment variables that the worker of a job that waits must have. Raises
+    """Write the variables and the code that the worker of a job that waits must have. Raises
     `OSError`."""
     with database.transaction() as connection:
         connection.execute(
             "UPDATE jobs SET environment = ? WHERE key = ?", (json.dumps(variables), key)
         )
+        _count_request(connection)
 
 
 def write_state(key: str, state: dict[str, Any], is_end: bool) -> None:
@@ -241,6 +264,11 @@ def leave(key: str, who: str) -> list[float]:
         return [seen for (seen,) in database.rows("SELECT seen FROM watchers WHERE key = ?", key)]
 
 
+def is_watched(key: str, since: float) -> bool:
+    """Return whether somebody who watches a job has looked since a time."""
+    return bool(database.look("SELECT 1 FROM watchers WHERE key = ? AND seen > ?", key, since))
+
+
 def delete_lost_watchers(before: float) -> None:
     """Delete who watches a job that there is not, and has looked last before a time. Raises
     `OSError`."""
@@ -267,11 +295,13 @@ def _row(values: tuple) -> Row | None:
     columns = dict(zip(_FIELDS.split(", "), values, strict=True))
     key = columns["key"]
     try:
+        environment = environment_of_request(json.loads(columns["environment"]))
+        unnamed = _unnamed_code(columns["experiment"], columns["version"])
         request = {
             "experiment": columns["experiment"],
             "version": columns["version"],
             "config": json.loads(columns["config"]),
-            "environment": environment_of_request(json.loads(columns["environment"])),
+            "environment": {CODE: unnamed, **environment},
             "asked": columns["asked"],
             "visitor": columns["visitor"],
             "turn": columns["turn"],
@@ -285,6 +315,15 @@ def _row(values: tuple) -> Row | None:
     return Row(
         key, request, _state_of_columns(columns["status"], columns["progress"]), columns["changed"]
     )
+
+
+def _unnamed_code(experiment_id: str, version: int) -> str:
+    """Return the code that may train a request which names none, as one of an earlier version of
+    the dashboard: the code here, if it has the version that is asked for."""
+    with suppress(BadSetting):  # there is no such experiment here
+        if version in (0, registry.version(experiment_id)):
+            return code.identity()
+    return ""
 
 
 def _state_of_columns(status: str, progress: str) -> dict[str, Any]:

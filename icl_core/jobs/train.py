@@ -6,7 +6,6 @@ of the packages that compute are equal (`cluster`); a worker ends when the sourc
 (`SourceWatch`).
 """
 
-import hashlib
 import platform
 import time
 import traceback
@@ -18,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from icl_core import papers, registry
+from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_stored
@@ -28,19 +27,18 @@ from icl_core.jobs.folder import LONGEST_PAUSE, Job, write_problem
 from icl_core.jobs.job_progress import JobProgress, LeaseLost
 from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
 from icl_core.machine import device, malloc
-from icl_core.runs import database, store
+from icl_core.runs import code, database, store
 from icl_core.runs.header import key_of
 
 PACKAGES = ("torch", "numpy", "safetensors")
 LOOK = 1.0  # seconds between two looks at the files of the source
-_CORE = Path(__file__).resolve().parents[1]
 
 
 def code_digests() -> dict[str, str]:
     """Return a digest of the source as it is on disk now, under "icl_core", and the versions of the
     packages, without the suffix of a build for another device."""
     packages = {name: version(name).partition("+")[0] for name in PACKAGES}
-    return {"icl_core": _source_digest(), **packages}
+    return {"icl_core": code.source_digest(), **packages}
 
 
 def code_difference(expected: Mapping[str, str], actual: Mapping[str, str]) -> str:
@@ -56,7 +54,7 @@ def code_difference(expected: Mapping[str, str], actual: Mapping[str, str]) -> s
 def source_mtimes() -> dict[Path, int]:
     """Return when each file of the source was changed, in ns."""
     mtimes: dict[Path, int] = {}
-    for folder in _folders():
+    for folder in code.source_folders():
         for path in folder.rglob("*.py"):
             with suppress(FileNotFoundError):  # an editor is replacing it
                 mtimes[path] = path.stat().st_mtime_ns
@@ -66,34 +64,25 @@ def source_mtimes() -> dict[Path, int]:
 class SourceWatch:
     """Watches whether the source on disk has changed since this object was made.
 
-    There are hundreds of files: they are looked at once in LOOK seconds, whoever asks.
+    There are hundreds of files: they are looked at once in LOOK seconds, whoever asks, and at each
+    new request, which the code before the change must not take.
     """
 
     def __init__(self) -> None:
         self._mtimes = source_mtimes()
         self._changed = False
         self._look_at = time.monotonic() + LOOK
+        self._requests = 0
 
-    def changed(self) -> bool:
-        """Return whether the source had changed at the last look."""
-        if not self._changed and time.monotonic() >= self._look_at:
+    def changed(self, requests: int = 0) -> bool:
+        """Return whether the source had changed at the last look. `requests` is the counter of
+        requests."""
+        is_due = time.monotonic() >= self._look_at or requests != self._requests
+        if not self._changed and is_due:
             self._changed = source_mtimes() != self._mtimes
             self._look_at = time.monotonic() + LOOK
+            self._requests = requests
         return self._changed
-
-
-def _source_digest() -> str:
-    digest = hashlib.sha256()
-    for folder in _folders():
-        for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _folders() -> list[Path]:
-    registry.papers()  # adds the folders of papers from elsewhere to `papers.__path__`
-    elsewhere = [Path(path) for path in papers.__path__ if Path(path) != _CORE / "papers"]
-    return [_CORE, *elsewhere]
 
 
 DEATHS = 3  # workers killed without progress between them before the job counts as failed
@@ -183,7 +172,9 @@ def begin_job(
     config = from_stored(experiment.config, request["config"])
     if key_of(experiment_id, config) != job.key:
         raise BadSetting(
-            f"{experiment_id} has changed since this run was asked for; ask for it again"
+            f"this run was asked for with version {request['version']} of {experiment_id}, and the "
+            f"code here ({code.name()}) has version {registry.version(experiment_id)}: restart the "
+            "dashboard or the command that asked for it, and ask again there"
         )
     if store.default().exact(experiment_id, job.key):
         return None
@@ -306,7 +297,7 @@ def _run_info(progress: JobProgress) -> dict[str, Any]:
     """Return the circumstances of a training, for the metadata of the run's file."""
     packages = {name: version(name) for name in PACKAGES}
     info: dict[str, Any] = {
-        **{name: progress.identity[name] for name in ("version", "device", "precision")},
+        **{name: progress.identity[name] for name in ("version", "device", "precision", "code")},
         "packages": {"python": platform.python_version(), **packages},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),

@@ -54,8 +54,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     the pid of a process for whose requests it waits with everything imported, and with which it
     ends. It does nothing if all `slots` have their worker already. It ends when the code on disk
     changes, as the next worker imports the new code, and when a job waits for a worker with other
-    environment variables (`environment`), which it starts. Raises `BadSetting` for less than one
-    slot.
+    environment variables, which it starts, or of other code, which whoever asked starts. Raises
+    `BadSetting` for less than one slot.
     """
     spawn.check_count(slots)
     if limits.read_only():
@@ -76,8 +76,10 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         idle_since = time.monotonic()
         # without its GPU this process is of no more use; the next worker continues
         stack.enter_context(suppress(GpuLost))
-        while not stopped() and not source.changed():
+        while not stopped():
             requests = table.request_count()
+            if source.changed(requests):
+                break
             if _must_leave(slots):
                 leaves = True
                 break
@@ -102,19 +104,29 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 
 def _must_leave(slots: int) -> bool:
-    """Return whether this worker must end for one with the environment variables of a job that
-    waits: there is no other job, or that one is the first, no slot is free, and this worker can
-    start the other one. A job of experiments that are unknown here is such a job, too."""
+    """Return whether this worker must end for one with the environment of a job that waits: there
+    is no other job, or that one is the first, no slot is free, and this worker can start the other
+    one. A job of experiments that are unknown here is such a job, too.
+
+    An earlier version of the dashboard takes an idle worker of any code for one that will train
+    its job, and starts none beside it, even where a slot is free.
+    """
     own = table.current_environment()
-    waiting = [
-        state.environment
+    states = [
+        state
         for state in queue.states()
         if state.status in WAITING
         and not is_put_off(state.retry_at)
         and (queue.is_ready(state) or state.environment != own)
     ]
+    waiting = [state.environment for state in states]
     if own not in waiting:
-        return bool(waiting) and spawn.are_all_taken(slots)
+        is_counted_on = any(
+            state.environment[table.CODE] == ""
+            and table.is_watched(state.key, time.time() - queue.WATCHED)
+            for state in states
+        )
+        return is_counted_on or (bool(waiting) and spawn.are_all_taken(slots))
     is_first = waiting[0] == own
     return not is_first and table.can_start_worker(waiting[0]) and spawn.are_all_taken(slots)
 
@@ -204,7 +216,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
 
 
 def _is_ready_here(state: queue.JobState) -> bool:
-    """Return whether this worker may take the job now: it has the variables of the request."""
+    """Return whether this worker may take the job now: it has the environment of the request."""
     return queue.is_ready(state) and state.environment == table.current_environment()
 
 

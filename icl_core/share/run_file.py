@@ -18,6 +18,7 @@ from icl_core.contract.knobs import knobs_of
 from icl_core.contract.message import printable_lines
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import bound_text
+from icl_core.runs import code
 from icl_core.runs.file import Damaged, read
 from icl_core.runs.header import Header, header_of, info_of, key_of_record, typed_config
 
@@ -55,6 +56,8 @@ class OpenedRun:
         current = registry.version(self.header.experiment)
         if version != current:
             title += f"; made with version {version}, read with version {current}"
+        elif "code" in self.header.info and (note := code.note(self.header)):
+            title += f"; {note}"
         settings = ", ".join(f"{name} = {value}" for name, value in self.header.config.items())
         view = self.view(step, **fields)
         lines = [title, settings, "", self.experiment.headline(self.run, view), ""]

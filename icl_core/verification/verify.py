@@ -22,6 +22,7 @@ from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.measurements import Finding
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import device
+from icl_core.runs import code
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.file import digest
 from icl_core.runs.header import Header, new_record, typed_config
@@ -283,6 +284,8 @@ def compared(claim_name: str, finding: Finding, trained: _Trained) -> Outcome:
     new = _metric(finding, record)
     verdict = record["verdict"] if new.value is None else new.verdict(typed_config(header))
     reason = difference(old, finding.verdict, new, verdict)
+    if reason and (note := code.note(header)):
+        reason += f"; the stored run: {note}"
     return Outcome(
         claim_name,
         DIFFER if reason else AGREE,

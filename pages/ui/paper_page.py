@@ -13,7 +13,7 @@ from icl_core.evidence.measurements import Summary
 from icl_core.figures.character_labels import shown_name
 from icl_core.jobs import spawn
 from icl_core.machine import device, late_imports, limits
-from icl_core.runs import store
+from icl_core.runs import code, store
 from icl_core.runs.header import Header, typed_config
 from pages.ui.claims import verdicts
 from pages.ui.controls import (
@@ -173,7 +173,9 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         time = formats.duration(exact.info.get("seconds"))
         device = exact.info.get("device", "this machine")
         took = "; training it took" if exact.origin in _ORIGINS else ":"
-        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80))}.")
+        note = code.note(exact)
+        whose = f" {note[:1].upper()}{note[1:]}." if note else ""
+        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80) + whose)}")
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:

@@ -277,10 +277,10 @@ def ensure_workers() -> None:
 
 def describe(job: queue.JobState) -> str:
     """Return a job's state in one line."""
-    if job.status == "queued" and not queue.is_ready(job):
-        return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued" and job.message:
         return f"Waiting: {job.message}"
+    if job.status == "queued" and not queue.is_ready(job):
+        return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued" and job.position > 1:
         return f"Number {job.position} in the queue"
     if job.status == "queued":

@@ -96,6 +96,8 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
         "KiB": [row.size / formats.KIB for row in rows],
         "Device": [row.device for row in rows],
     }
+    if any(codes := [row.code for row in rows]):
+        columns["Code"] = codes
     with st.container(key="run-table"):
         event: Any = st.dataframe(
             columns,
