@@ -26,10 +26,10 @@ PAGE = Path(__file__).with_name("server_page.py")
 def _killed(bed: Bed) -> str:
     """Two visitors open a page, which asks for its run by itself; the server dies at any time
     meanwhile."""
-    port = _free()
-    server = bed.begin(_serve, port)
-    _wait_for(port)
-    visitors = [bed.begin(_visit, port, seed) for seed in ASKED[:2]]
+    port = free_port()
+    server = bed.begin(serve, port)
+    wait_for(port)
+    visitors = [bed.begin(visit, port, seed) for seed in ASKED[:2]]
     worker = bed.begin(_works_soon)
     time.sleep(bed.chance.uniform(0, LIVES))
     server.kill()
@@ -41,7 +41,7 @@ def _killed(bed: Bed) -> str:
     return finish(bed, requested, FINISHED)
 
 
-def _serve(port: int) -> None:
+def serve(port: int) -> None:
     asyncio.set_event_loop(asyncio.new_event_loop())
     options = {"port": port, "headless": True, "fileWatcherType": "none", "address": "localhost"}
     for name, value in options.items():
@@ -50,13 +50,13 @@ def _serve(port: int) -> None:
     bootstrap.run(str(PAGE), False, [], {})
 
 
-def _free() -> int:
+def free_port() -> int:
     with closing(socket.socket()) as free:
         free.bind(("localhost", 0))
         return free.getsockname()[1]
 
 
-def _wait_for(port: int) -> None:
+def wait_for(port: int) -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end:
         with (
@@ -68,7 +68,7 @@ def _wait_for(port: int) -> None:
     raise Wrong("the server does not come")
 
 
-def _visit(port: int, seed: int) -> int:
+def visit(port: int, seed: int) -> int:
     """Open the page of a setting, and look at it until the server is gone; the number of messages
     that came."""
     count = 0
