@@ -90,14 +90,17 @@ def _other_code(taken: Sequence[int]) -> str:
     """Return in words whose code holds all the `taken` slots; "" if one of them has the code
     here."""
     own = table.current_environment()
-    holders = [(starts.holder(slot) or (0, own))[1] for slot in taken]
-    codes = {environment.get(table.CODE, "") for environment in holders}
-    if own[table.CODE] in codes:
+    holders = [starts.holder(slot) or (0, own) for slot in taken]
+    if any(table.is_for_code_here({table.CODE: "", **holder}) for _, holder in holders):
         return ""
+    workers = [
+        f"process {pid}, a worker of {code.described(holder.get(table.CODE, ''))}"
+        for pid, holder in holders
+    ]
     return (
-        f"it is for {code.described(own[table.CODE])}, and the place of every training here is "
-        f"held by a worker of {' and of '.join(sorted(map(code.described, codes)))}: it begins "
-        "once one of these ends; ICL_CACHE_DIR names another folder, with places of its own"
+        f"it is for {code.described(own[table.CODE])}, and every place for a training is held by "
+        f"{' and by '.join(workers)}: it begins once one of these ends; ICL_CACHE_DIR names another "
+        "folder, with places of its own"
     )
 
 
