@@ -99,8 +99,8 @@ def _other_code(taken: Sequence[int]) -> str:
     ]
     return (
         f"it is for {code.described(own[table.CODE])}, and every place for a training is held by "
-        f"{' and by '.join(workers)}: it begins once one of these ends; ICL_CACHE_DIR names another "
-        "folder, with places of its own"
+        f"{' and by '.join(workers)}: it begins once one of these ends; ICL_CACHE_DIR names "
+        "another folder, with places of its own"
     )
 
 
