@@ -2,7 +2,8 @@
 requests, checkpoints and runs carry the code that they are of, and only its workers take a request.
 
 A name of code is the dashboard's version and the beginning of a digest of its Python files,
-"1.0.0+1a2b3c4d5e6f"; an identity is a name with the folder that holds the code.
+"1.0.0+1a2b3c4d5e6f"; texts do not count. An identity is a name with the folder that holds the code.
+Runs of one version are shared, whatever code of it has computed them, and `note` says so.
 """
 
 import hashlib
