@@ -45,25 +45,22 @@ def _run(options: argparse.Namespace) -> int:
 
     _, _, config = experiment_and_config(options)
     header = train_or_load(Request(options.experiment, config))
-    print_problems(_other_circumstances(header))
+    print_problems([*_other_circumstances(header), *filter(None, [code.note(header)])])
     print_findings(measurements.of_run(header), options.json)
     return DONE
 
 
 def _other_circumstances(header: "Header") -> list[str]:
     """Return a sentence if a stored run was made with another precision than is asked for, or on
-    another device than a new one would be, and one if other code computed it."""
-    note = code.note(header)
-    sentences = [f"This run is stored: {note}."] if note else []
+    another device than a new one would be."""
     precision = header.info.get("precision", "")
     made_on = header.info.get("device", "")
     precision_here = device.wanted_precision() or precision
     if not precision or not made_on or (precision, made_on) == (precision_here, device.describe()):
-        return sentences
+        return []
     return [
-        *sentences,
         f"This run was made at precision {precision} on {made_on}; ICL_PRECISION and ICL_DEVICE "
-        "hold for new runs.",
+        "hold for new runs."
     ]
 
 

@@ -12,7 +12,6 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.figures.character_labels import shown_name
-from icl_core.runs import code
 from icl_core.runs.file import Damaged
 from icl_core.runs.header import Header, typed_config
 from icl_core.runs.store import Store
@@ -76,11 +75,6 @@ class RunRow:
     def device(self) -> str:
         """What it was trained on, as it can be shown."""
         return shown_name(str(self.header.info.get("device") or ""), 80)
-
-    @property
-    def code(self) -> str:
-        """What code computed it, if other code than this, as it can be shown."""
-        return code.note(self.header)
 
     @property
     def seconds(self) -> float | None:

@@ -107,8 +107,7 @@ class Job:
         return row.state if row else {"status": "queued"}
 
     def is_due(self) -> bool:
-        """Return whether the job can be trained now: requested for the code here, not ended and not
-        postponed."""
+        """Return whether it can be trained now: asked of the code here, not ended or put off."""
         row = table.find(self.key)
         if row is None or row.state["status"] in ENDED:
             return False

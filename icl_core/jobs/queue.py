@@ -142,15 +142,12 @@ def states() -> list[JobState]:
 def is_ready(job: JobState) -> bool:
     """Return whether a worker of the code here may take the job now. A job of other code, or of a
     newer version, waits for a worker of that."""
-    is_ours = job.version <= _version(job.experiment) and table.is_for_code_here(job.environment)
+    try:
+        version = registry.version(job.experiment)
+    except BadSetting:  # there is no such experiment
+        version = 0
+    is_ours = job.version <= version and table.is_for_code_here(job.environment)
     return is_ours and job.status in WAITING and not is_put_off(job.retry_at)
-
-
-def _version(experiment_id: str) -> int:
-    """Return the version of an experiment here; 0 if there is no such experiment."""
-    with suppress(BadSetting):
-        return registry.version(experiment_id)
-    return 0
 
 
 def _asked_elsewhere(job: JobState) -> str:
@@ -159,8 +156,7 @@ def _asked_elsewhere(job: JobState) -> str:
         return ""
     return (
         f"it was asked for by {code.described(job.environment[table.CODE])}, with version "
-        f"{job.version} of {job.experiment}, and waits for a worker of that code; the code here is "
-        f"{code.name()}, with version {_version(job.experiment)}"
+        f"{job.version} of {job.experiment}, and waits for a worker of that; here is {code.name()}"
     )
 
 

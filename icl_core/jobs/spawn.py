@@ -87,8 +87,7 @@ def _unmet_environments(states: Sequence[JobState], taken: Sequence[int]) -> lis
 
 
 def _other_code(taken: Sequence[int]) -> str:
-    """Return in words whose code holds all the `taken` slots; "" if one of them has the code
-    here."""
+    """Return in words whose code holds the `taken` slots; "" if one of them has the code here."""
     own = table.current_environment()
     holders = [starts.holder(slot) or (0, own) for slot in taken]
     if any(table.is_for_code_here({table.CODE: "", **holder}) for _, holder in holders):
@@ -99,8 +98,7 @@ def _other_code(taken: Sequence[int]) -> str:
     ]
     return (
         f"it is for {code.described(own[table.CODE])}, and every place for a training is held by "
-        f"{' and by '.join(workers)}: it begins once one of these ends; ICL_CACHE_DIR names "
-        "another folder, with places of its own"
+        f"{' and by '.join(workers)}: it begins once one of these ends"
     )
 
 

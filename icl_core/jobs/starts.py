@@ -34,8 +34,7 @@ _TAIL = 4096  # bytes of the log that are looked at
 _LONGEST_LINE = 200  # characters
 
 
-# Why no worker can be started now, if workers of other code hold all slots, by the folder of jobs:
-# at the last look of this process.
+# by the folder of jobs: why none could be started at the last look, if other code held all slots
 obstacles: dict[Path, str] = {}
 
 

@@ -9,7 +9,6 @@ it: its run must not depend on whose worker happens to be there.
 import json
 import math
 import os
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -73,7 +72,6 @@ COMPUTING = ("ICL_COMPILE", "ICL_PRECISION")  # of a request, also where another
 ENVIRONMENT_NAMES = ("ICL_CACHE_LIMIT", "ICL_DEVICE", *COMPUTING, *PLACES)
 
 CODE = "code"  # beside the variables: the identity of the code, "" where it is not known
-
 Environment = dict[str, str]  # those of ENVIRONMENT_NAMES that are set to something, and CODE
 
 
@@ -108,12 +106,10 @@ def environment_of_request(value: Any) -> Environment:
 
 
 def can_start_worker(variables: Environment) -> bool:
-    """Return whether this process may start a worker with these variables: only if it is the code
-    that is asked for, with the same PLACES, as papers are code, and none is run because a file
-    names it."""
+    """Return whether this process may start a worker with these variables: only if it has the same
+    code and PLACES, as papers are code, and none is run because a file names it."""
     own = current_environment()
-    has_places = all(variables.get(name) == own.get(name) for name in PLACES)
-    return has_places and is_for_code_here(variables)
+    return all(variables.get(name) == own.get(name) for name in (*PLACES, CODE))
 
 
 _FIELDS = (
@@ -121,6 +117,7 @@ _FIELDS = (
     "status, progress, changed"
 )
 _ORDER = "later, turn, asked, key"  # of the queue
+_COUNT = "UPDATE counters SET number = number + 1 WHERE name = 'requests'"
 
 
 @dataclass(frozen=True)
@@ -189,11 +186,7 @@ def insert(key: str, request: dict[str, Any], state: dict[str, Any]) -> None:
                 *_written(state),
             ),
         )
-        _count_request(connection)
-
-
-def _count_request(connection: sqlite3.Connection) -> None:
-    connection.execute("UPDATE counters SET number = number + 1 WHERE name = 'requests'")
+        connection.execute(_COUNT)
 
 
 def move(key: str, **place: Any) -> None:
@@ -210,7 +203,7 @@ def write_environment(key: str, variables: Environment) -> None:
         connection.execute(
             "UPDATE jobs SET environment = ? WHERE key = ?", (json.dumps(variables), key)
         )
-        _count_request(connection)
+        connection.execute(_COUNT)
 
 
 def write_state(key: str, state: dict[str, Any], is_end: bool) -> None:
@@ -264,9 +257,10 @@ def leave(key: str, who: str) -> list[float]:
         return [seen for (seen,) in database.rows("SELECT seen FROM watchers WHERE key = ?", key)]
 
 
-def is_watched(key: str, since: float) -> bool:
-    """Return whether somebody who watches a job has looked since a time."""
-    return bool(database.look("SELECT 1 FROM watchers WHERE key = ? AND seen > ?", key, since))
+def is_watched(key: str, seconds: float) -> bool:
+    """Return whether somebody who watches a job has looked in the last seconds."""
+    statement = "SELECT 1 FROM watchers WHERE key = ? AND seen > ?"
+    return bool(database.look(statement, key, time.time() - seconds))
 
 
 def delete_lost_watchers(before: float) -> None:
@@ -318,8 +312,8 @@ def _row(values: tuple) -> Row | None:
 
 
 def _unnamed_code(experiment_id: str, version: int) -> str:
-    """Return the code that may train a request which names none, as one of an earlier version of
-    the dashboard: the code here, if it has the version that is asked for."""
+    """Return the code that may train a request which names none, as earlier dashboards write it:
+    the code here, if it has the version that is asked for."""
     with suppress(BadSetting):  # there is no such experiment here
         if version in (0, registry.version(experiment_id)):
             return code.identity()

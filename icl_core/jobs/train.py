@@ -64,8 +64,7 @@ def source_mtimes() -> dict[Path, int]:
 class SourceWatch:
     """Watches whether the source on disk has changed since this object was made.
 
-    There are hundreds of files: they are looked at once in LOOK seconds, whoever asks, and at each
-    new request, which the code before the change must not take.
+    There are hundreds of files: they are looked at once in LOOK seconds, and at a new request.
     """
 
     def __init__(self) -> None:
@@ -75,8 +74,7 @@ class SourceWatch:
         self._requests = 0
 
     def changed(self, requests: int = 0) -> bool:
-        """Return whether the source had changed at the last look. `requests` is the counter of
-        requests."""
+        """Return whether the source had changed at the last look; `requests` counts requests."""
         is_due = time.monotonic() >= self._look_at or requests != self._requests
         if not self._changed and is_due:
             self._changed = source_mtimes() != self._mtimes

@@ -76,10 +76,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         idle_since = time.monotonic()
         # without its GPU this process is of no more use; the next worker continues
         stack.enter_context(suppress(GpuLost))
-        while not stopped():
-            requests = table.request_count()
-            if source.changed(requests):
-                break
+        while not stopped() and not source.changed(requests := table.request_count()):
             if _must_leave(slots):
                 leaves = True
                 break
@@ -106,11 +103,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 def _must_leave(slots: int) -> bool:
     """Return whether this worker must end for one with the environment of a job that waits: there
     is no other job, or that one is the first, no slot is free, and this worker can start the other
-    one. A job of experiments that are unknown here is such a job, too.
-
-    An earlier version of the dashboard takes an idle worker of any code for one that will train
-    its job, and starts none beside it, even where a slot is free.
-    """
+    one. A job of experiments that are unknown here is such a job, too. Earlier versions of the
+    dashboard count on any idle worker, and start none beside it."""
     own = table.current_environment()
     states = [
         state
@@ -121,11 +115,8 @@ def _must_leave(slots: int) -> bool:
     ]
     waiting = [state.environment for state in states]
     if own not in waiting:
-        is_counted_on = any(
-            state.environment[table.CODE] == ""
-            and table.is_watched(state.key, time.time() - queue.WATCHED)
-            for state in states
-        )
+        earlier = [state.key for state in states if not state.environment[table.CODE]]
+        is_counted_on = any(table.is_watched(key, queue.WATCHED) for key in earlier)
         return is_counted_on or (bool(waiting) and spawn.are_all_taken(slots))
     is_first = waiting[0] == own
     return not is_first and table.can_start_worker(waiting[0]) and spawn.are_all_taken(slots)

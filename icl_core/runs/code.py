@@ -3,7 +3,6 @@ requests, checkpoints and runs carry the code that they are of, and only its wor
 
 A name of code is the dashboard's version and the beginning of a digest of its Python files,
 "1.0.0+1a2b3c4d5e6f"; texts do not count. An identity is a name with the folder that holds the code.
-Runs of one version are shared, whatever code of it has computed them, and `note` says so.
 """
 
 import hashlib
@@ -21,8 +20,7 @@ _CORE = Path(__file__).resolve().parents[1]
 
 
 def source_folders() -> list[Path]:
-    """Return the folders of the code that computes: `icl_core` and those of papers from
-    elsewhere."""
+    """Return the folders of the code: `icl_core` and those of papers from elsewhere."""
     registry.papers()  # adds the folders of papers from elsewhere to `papers.__path__`
     elsewhere = [Path(path) for path in papers.__path__ if Path(path) != _CORE / "papers"]
     return [_CORE, *elsewhere]
@@ -62,16 +60,15 @@ def as_seen_here(other: str) -> str:
 
 def described(other: str) -> str:
     """Return an identity in words: "1.0.0+1a2b3c4d5e6f in machine:/folder"."""
-    words = shown_name(other.replace("@", " in ", 1), 200)
-    return words or "an earlier version of the dashboard"
+    return shown_name(other.replace("@", " in ", 1), 200) or "an earlier version of the dashboard"
 
 
 def note(header: Header) -> str:
-    """Return in words that a run was computed here by other code than this; "" if it was not, and
-    for the runs that come with the project or were given as files."""
+    """Return a sentence if other code than this computed a run here; "" if it did not, and for the
+    runs that come with the project or were given as files."""
     if header.origin != "local" or header.info.get("given") or header.info.get("code") == name():
         return ""
-    if not header.info.get("code"):
-        return f"it is not noted which code computed it (here {name()})"
-    other = shown_name(str(header.info["code"]), 80)
-    return f"computed by other code of the same version ({other}; here {name()})"
+    if other := header.info.get("code"):
+        other = shown_name(str(other), 80)
+        return f"Computed by other code of the same version ({other}; here {name()})."
+    return f"It is not noted which code computed it (here {name()})."

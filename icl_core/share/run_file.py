@@ -57,7 +57,7 @@ class OpenedRun:
         if version != current:
             title += f"; made with version {version}, read with version {current}"
         elif "code" in self.header.info and (note := code.note(self.header)):
-            title += f"; {note}"
+            title += f". {note}"
         settings = ", ".join(f"{name} = {value}" for name, value in self.header.config.items())
         view = self.view(step, **fields)
         lines = [title, settings, "", self.experiment.headline(self.run, view), ""]

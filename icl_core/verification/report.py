@@ -18,7 +18,6 @@ from icl_core.evidence import claim_rows
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.measurements import bound_text
 from icl_core.figures import frames
-from icl_core.runs import code
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from icl_core.runs.store import Store
@@ -107,8 +106,6 @@ def _run_lines(row: ClaimRow, header: Header) -> Iterator[tuple[str, str]]:
         device = printable(str(header.info.get("device") or ""))
         yield "Training", f"{seconds:,.0f} s on {device}".removesuffix(" on ")
         yield "Digest", header.digest[:16]
-    if note := code.note(header):
-        yield "Code", note
 
 
 def _commands(row: ClaimRow) -> Iterator[str]:

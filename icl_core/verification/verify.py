@@ -285,7 +285,7 @@ def compared(claim_name: str, finding: Finding, trained: _Trained) -> Outcome:
     verdict = record["verdict"] if new.value is None else new.verdict(typed_config(header))
     reason = difference(old, finding.verdict, new, verdict)
     if reason and (note := code.note(header)):
-        reason += f"; the stored run: {note}"
+        reason += f". {note}"
     return Outcome(
         claim_name,
         DIFFER if reason else AGREE,

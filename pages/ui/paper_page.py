@@ -173,9 +173,8 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         time = formats.duration(exact.info.get("seconds"))
         device = exact.info.get("device", "this machine")
         took = "; training it took" if exact.origin in _ORIGINS else ":"
-        note = code.note(exact)
-        whose = f" {note[:1].upper()}{note[1:]}." if note else ""
-        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80) + whose)}")
+        note = escape_markdown(code.note(exact))
+        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80))}. {note}")
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:

@@ -14,7 +14,7 @@ from icl_core.comparison import chosen_runs
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.evidence import run_table
 from icl_core.evidence.run_table import RunGroup, RunRow
-from icl_core.runs import owners, store
+from icl_core.runs import code, owners, store
 from pages.ui.controls import compare_links
 from pages.ui.link import address, visitors
 from pages.ui.look import formats, menu
@@ -96,7 +96,7 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
         "KiB": [row.size / formats.KIB for row in rows],
         "Device": [row.device for row in rows],
     }
-    if any(codes := [row.code for row in rows]):
+    if any(codes := [code.note(row.header) for row in rows]):
         columns["Code"] = codes
     with st.container(key="run-table"):
         event: Any = st.dataframe(
