@@ -51,6 +51,7 @@ def other_code(name: str = OTHER, folder: str = "there", version: int = 1) -> It
     """Let this process be one of other code, with this version of the experiment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(code, "name", lambda: name)
+        patch.setattr(code, "place", lambda: folder)
         patch.setattr(code, "identity", lambda: f"{name}@{folder}")
         patch.setitem(registry.papers()["toy"].experiments, "walk", version)
         forget_looks()
@@ -66,10 +67,6 @@ def forget_looks() -> None:
 
 def work(slots: int = 9) -> int:
     return worker.work(once=True, slots=slots)
-
-
-def own_folder() -> str:
-    return code.identity().partition("@")[2]
 
 
 def test_a_worker_takes_only_what_its_own_code_was_asked_for(own_store, started):
@@ -106,7 +103,7 @@ def test_equal_code_elsewhere_and_what_was_here_before_count_as_the_code_here():
     own = code.identity()
     seen = {
         f"{name}@elsewhere": own,
-        f"{OTHER}@{own_folder()}": own,
+        f"{OTHER}@{code.place()}": own,
         own: own,
         f"{OTHER}@elsewhere": f"{OTHER}@elsewhere",
         "": "",
@@ -115,14 +112,14 @@ def test_equal_code_elsewhere_and_what_was_here_before_count_as_the_code_here():
 
 
 def test_an_edited_checkout_goes_on_with_what_it_was_asked_for_before(own_store):
-    with other_code(folder=own_folder()):
+    with other_code(folder=code.place()):
         key = ask()
     assert work() == 1 and own_store.exact(TOY, key).info["code"] == code.name()
 
 
 def test_what_was_asked_for_with_an_earlier_version_of_the_same_checkout_fails_with_both_versions():
     key = ask()
-    with other_code(folder=own_folder(), version=2):
+    with other_code(folder=code.place(), version=2):
         assert work() == 1
         message = queue.state(key).message
     assert f"version 1 of {TOY}" in message and "version 2" in message and "restart" in message
@@ -185,7 +182,7 @@ def test_a_worker_of_other_code_is_not_counted_on_and_ends_where_it_holds_the_la
             assert spawn.ensure_workers(1) == 0
             said = training.describe(queue.state(key))
             assert f"is for {OTHER} in there" in said
-        holder = f"process {os.getpid()}, a worker of {code.name()} in {own_folder()}:"
+        holder = f"process {os.getpid()}, a worker of {code.name()} in {code.place()}:"
         assert holder in said
         with other_code():
             assert spawn.ensure_workers(2) == 1 and started[0][table.CODE] == f"{OTHER}@there"
@@ -258,6 +255,15 @@ def test_what_is_said_of_a_runs_code(own_store, info, said):
     note = code.note(own_store.save(TOY, config(), arrays, info))
     assert said in note and bool(note) == bool(said) and "\n" not in note
     assert code.note(own_store.ship(TOY, config(), arrays, info)) == ""
+
+
+def test_each_code_has_a_dispatcher_of_its_own_for_a_scheduler(monkeypatch):
+    """It would wait for ever for that of the other, which takes none of its jobs."""
+    monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
+    with hold_lock(spawn.slot_lock(0)):
+        assert spawn.are_all_taken(1)
+        with other_code():
+            assert not spawn.are_all_taken(1)
 
 
 def test_the_source_is_looked_at_for_each_new_request(monkeypatch):

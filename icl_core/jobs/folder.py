@@ -32,7 +32,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import table
 from icl_core.jobs.table import CANCELLED, ENDED, LEFT
 from icl_core.machine import limits
-from icl_core.runs import database, store
+from icl_core.runs import code, database, store
 from icl_core.runs.disk import file_identity, move_aside, private_folder, write_whole
 
 
@@ -286,7 +286,7 @@ def check_scheduler(address: str) -> None:
 
 
 def scheduler_lock() -> Path:
-    """Return the lock that the dispatcher for this scheduler holds as long as it lives."""
+    """Return the lock that the dispatcher of this folder's code holds as long as it lives."""
     return _path("lock")
 
 
@@ -306,7 +306,7 @@ def write_cluster_status(status: ClusterStatus) -> None:
 
 
 def _path(suffix: str) -> Path:
-    name = hashlib.sha256(scheduler().encode()).hexdigest()[:8]
+    name = hashlib.sha256(f"{scheduler()} {code.place()}".encode()).hexdigest()[:8]
     return jobs_folder() / f"scheduler-{name}.{suffix}"
 
 

@@ -108,8 +108,7 @@ def environment_of_request(value: Any) -> Environment:
 def can_start_worker(variables: Environment) -> bool:
     """Return whether this process may start a worker with these variables: only if it has the same
     code and PLACES, as papers are code, and none is run because a file names it."""
-    own = current_environment()
-    return all(variables.get(name) == own.get(name) for name in (*PLACES, CODE))
+    return all(variables.get(name) == current_environment().get(name) for name in (*PLACES, CODE))
 
 
 _FIELDS = (
@@ -257,10 +256,9 @@ def leave(key: str, who: str) -> list[float]:
         return [seen for (seen,) in database.rows("SELECT seen FROM watchers WHERE key = ?", key)]
 
 
-def is_watched(key: str, seconds: float) -> bool:
-    """Return whether somebody who watches a job has looked in the last seconds."""
-    statement = "SELECT 1 FROM watchers WHERE key = ? AND seen > ?"
-    return bool(database.look(statement, key, time.time() - seconds))
+def is_watched(key: str, since: float) -> bool:
+    """Return whether somebody who watches a job has looked since a time."""
+    return bool(database.look("SELECT 1 FROM watchers WHERE key = ? AND seen > ?", key, since))
 
 
 def delete_lost_watchers(before: float) -> None:

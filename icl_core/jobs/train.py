@@ -170,9 +170,8 @@ def begin_job(
     config = from_stored(experiment.config, request["config"])
     if key_of(experiment_id, config) != job.key:
         raise BadSetting(
-            f"this run was asked for with version {request['version']} of {experiment_id}, and the "
-            f"code here ({code.name()}) has version {registry.version(experiment_id)}: restart the "
-            "dashboard or the command that asked for it, and ask again there"
+            f"it was asked for with version {request['version']} of {experiment_id}, which has "
+            f"version {registry.version(experiment_id)} here: restart the dashboard and ask again"
         )
     if store.default().exact(experiment_id, job.key):
         return None

@@ -116,7 +116,7 @@ def _must_leave(slots: int) -> bool:
     waiting = [state.environment for state in states]
     if own not in waiting:
         earlier = [state.key for state in states if not state.environment[table.CODE]]
-        is_counted_on = any(table.is_watched(key, queue.WATCHED) for key in earlier)
+        is_counted_on = any(table.is_watched(key, time.time() - queue.WATCHED) for key in earlier)
         return is_counted_on or (bool(waiting) and spawn.are_all_taken(slots))
     is_first = waiting[0] == own
     return not is_first and table.can_start_worker(waiting[0]) and spawn.are_all_taken(slots)

@@ -44,18 +44,21 @@ def name() -> str:
     return f"{version}+{source_digest()[:12]}"
 
 
-@cache
+def place() -> str:
+    """Return the folder of the code here, with its machine or container."""
+    return f"{platform.node()}:{_CORE.parent}"
+
+
 def identity() -> str:
-    """Return the name of the code here and its folder, on which machine or in which container."""
-    return f"{name()}@{platform.node()}:{_CORE.parent}"
+    """Return the name of the code here and its place."""
+    return f"{name()}@{place()}"
 
 
 def as_seen_here(other: str) -> str:
     """Return `identity()` for the identity of equal code elsewhere, and for that of code which this
     folder held at another time, in whose place there is now what it holds; else `other`."""
-    other_name, _, other_folder = other.partition("@")
-    own_name, _, own_folder = identity().partition("@")
-    return identity() if other_name == own_name or other_folder == own_folder else other
+    other_name, _, other_place = other.partition("@")
+    return identity() if other_name == name() or other_place == place() else other
 
 
 def described(other: str) -> str:

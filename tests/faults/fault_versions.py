@@ -86,6 +86,7 @@ class Code:
         spawn._start_workers = self.starter.start
         if self.version:
             code.name = lambda: _OTHER
+            code.place = lambda: "elsewhere"
             code.identity = lambda: f"{_OTHER}@elsewhere"
             registry.papers()["toy"].experiments["walk"] = self.version
             train: Any = import_module("icl_core.papers.toy.walk.train")
