@@ -1,5 +1,6 @@
-"""Stand-ins for torch, pandas and torch's compiler: each is imported when it is first used, and
-what was imported from it before is then what it always was."""
+"""Stand-ins for torch, pandas and torch's compiler, which modules of icl_core see and nobody else:
+each library is imported when it is first used, and what was imported from it before is then what it
+always was."""
 
 import subprocess
 import sys
@@ -11,15 +12,64 @@ from house import ROOT
 
 def alone(code: str) -> None:
     """Run code in a process of its own, where icl_core is imported before torch."""
-    head = (
-        "from icl_core.machine import late_imports\nfrom icl_core.machine.late_imports import *\n"
-    )
+    head = "from icl_core.machine import late_imports\n"
     subprocess.run([sys.executable, "-c", head + textwrap.dedent(code)], cwd=ROOT, check=True)
 
 
-@pytest.mark.long
-def test_what_is_named_imports_nothing() -> None:
+@pytest.fixture
+def module(tmp_path):
+    """A function that imports code as a module of icl_core, in a process of its own."""
+
+    def run(code: str) -> None:
+        name = f"tried_{len(list(tmp_path.glob('*.py')))}"
+        head = "from icl_core.machine import late_imports\n"
+        (tmp_path / f"{name}.py").write_text(head + textwrap.dedent(code))
+        alone(f"""
+        import icl_core
+        icl_core.__path__.append({str(tmp_path)!r})
+        import icl_core.{name}
+        """)
+
+    return run
+
+
+def test_whoever_is_not_icl_core_gets_the_libraries_themselves() -> None:
+    """What a notebook does with torch and pandas after icl_core, and all that it imports of it."""
     alone("""
+    import sys
+    import icl_core
+    from icl_core import library, registry
+    registry.experiment("birth.induction")
+    assert not {"torch", "torch.nn", "pandas", "jaxtyping"} & sys.modules.keys()
+
+    import pickle
+    import pandas as pd
+    import torch
+    import torch.nn.functional as F
+    from pandas import DataFrame
+    from torch import Tensor, no_grad
+
+    assert {"ones", "nn", "optim"} <= set(dir(torch)) and type(torch.ones(1)) is Tensor
+    assert torch.no_grad is torch.autograd.grad_mode.no_grad is no_grad and F.pad.__doc__
+    assert type(pd.DataFrame()) is DataFrame and pickle.loads(pickle.dumps(DataFrame)) is DataFrame
+    assert library.sweep.__globals__["pd"].DataFrame is DataFrame
+
+    @torch.no_grad()
+    def generator(x):
+        yield (2 * x).requires_grad
+
+    @torch.no_grad
+    def bare(x):
+        return (2 * x).requires_grad
+
+    x = torch.ones(1, requires_grad=True)
+    assert list(generator(x)) == [False] and bare(x) is False
+    """)
+
+
+@pytest.mark.long
+def test_what_is_named_imports_nothing(module) -> None:
+    module("""
     import pandas as pd
     import torch
     from jaxtyping import Float
@@ -32,6 +82,15 @@ def test_what_is_named_imports_nothing() -> None:
         '''Its docstring.'''
         return 2 * x
 
+    @torch.no_grad()
+    def parts(x):
+        yield 2 * x
+        yield 3 * x
+
+    @torch.no_grad
+    def bare(x):
+        return 2 * x
+
     assert double.__name__ == "double" and double.__doc__ == "Its docstring."
     assert not isinstance(1, Tensor) and not isinstance(1, pd.DataFrame)
     assert not late_imports.is_imported("torch") and not late_imports.is_imported("pandas")
@@ -39,6 +98,7 @@ def test_what_is_named_imports_nothing() -> None:
     x = torch.ones(2, requires_grad=True)
     assert late_imports.is_imported("torch") and isinstance(x, Tensor)
     assert not double(x).requires_grad and (2 * x).requires_grad
+    assert [part.requires_grad for part in parts(x)] == [False, False] and not bare(x).requires_grad
     assert pad(x, (0, 1)).shape == F.pad(x, (0, 1)).shape == (3,)
     assert issubclass(nn.Linear, nn.Module) and torch.Tensor is type(x)
     assert isinstance(pd.DataFrame({"a": [1]}), pd.DataFrame) and pd.__version__
@@ -47,7 +107,7 @@ def test_what_is_named_imports_nothing() -> None:
 
 
 @pytest.mark.long
-def test_each_use_imports_the_library() -> None:
+def test_each_use_imports_the_library(module) -> None:
     uses = (
         "Tensor.backward",
         "torch.__version__",
@@ -58,7 +118,7 @@ def test_each_use_imports_the_library() -> None:
         "import torch.nn.functional as F; F.relu(torch.zeros(1))",
     )
     for use in uses:
-        alone(f"""
+        module(f"""
         import torch
         from torch import Tensor
         assert not late_imports.is_imported("torch")
@@ -74,8 +134,8 @@ def test_each_use_imports_the_library() -> None:
 
 
 @pytest.mark.long
-def test_threads_that_ask_at_once_get_the_same() -> None:
-    alone("""
+def test_threads_that_ask_at_once_get_the_same(module) -> None:
+    module("""
     from concurrent.futures import ThreadPoolExecutor
     from threading import Barrier
     import torch
@@ -93,6 +153,19 @@ def test_threads_that_ask_at_once_get_the_same() -> None:
     assert len(calls) == 1
     late_imports.once_imported("torch", lambda: calls.append(0))
     assert calls[1:] == [0]
+    """)
+
+
+@pytest.mark.long
+def test_what_waits_for_a_library_is_done_though_another_imports_it(module) -> None:
+    module("""
+    import sys
+    calls = []
+    late_imports.once_imported("torch", lambda: calls.append("torch" in sys.modules))
+    from importlib import import_module
+    import_module("torch")
+    import torch
+    assert calls == [True] and torch is sys.modules["torch"]
     """)
 
 

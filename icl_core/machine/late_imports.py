@@ -2,8 +2,9 @@
 
 They take two seconds and 150 MiB. Every experiment imports them at the top of its files, but most
 of what is done with an experiment needs none of them: its title, settings, presets, claims, stored
-values. So `icl_core` puts stand-ins in their places, which import the library once it is asked for
-something.
+values. So what a module of `icl_core` imports are stand-ins, which import the library once they are
+asked for something. Nobody else sees them: `sys.modules` has none, and whoever imports torch beside
+`icl_core` gets torch.
 
 What is only named at the top of a file has a stand-in of its own: classes in signatures, functions
 that are imported by name, `@torch.no_grad()`. `tests/test_imports.py` imports every file and says
@@ -11,14 +12,14 @@ which asks for more. A worker imports torch before its experiments, and trains w
 Python 3.15 is to have such imports of its own (PEP 810).
 """
 
+import builtins
 import importlib
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from threading import Lock
 from types import ModuleType
 from typing import Any, ClassVar
@@ -40,33 +41,23 @@ _follow_ups: defaultdict[str, list[Callable[[], None]]] = defaultdict(list)
 
 
 def postpone() -> None:
-    """Put stand-ins in the places of those libraries that are not imported yet."""
-    libraries = {name.partition(".")[0] for name in _CLASSES}
-    late = {name for name in libraries - sys.modules.keys() if find_spec(name)}
-    for name in _CLASSES:
-        if name.partition(".")[0] in late:
-            sys.modules[name] = _LateModule(name)
-    sys.meta_path.insert(0, _OtherModules())
+    """Give the modules of `icl_core` that are imported from now on stand-ins for those libraries
+    that are not imported yet."""
+    sys.meta_path.insert(0, _OwnModules())
 
 
 def is_imported(library: str) -> bool:
-    """Return whether a library, such as torch, is imported itself."""
-    return not isinstance(sys.modules.get(library), _LateModule | None)
+    """Return whether a library, such as torch, is imported."""
+    return library in sys.modules
 
 
 def import_now(module: str) -> Any:
     """Return the module itself, for which its library is imported if it is not yet."""
     if module in _complete:
         return _complete[module]
-    library = module.partition(".")[0]
-    with _lock:  # of two threads that come here at once, the second must remove nothing
-        if not is_imported(library):
-            for name in _CLASSES:
-                if name.partition(".")[0] == library:
-                    sys.modules.pop(name, None)
     itself = importlib.import_module(module)
     with _lock:
-        follow_ups = _follow_ups.pop(library, [])
+        follow_ups = _follow_ups.pop(module.partition(".")[0], [])
     for act in follow_ups:
         act()
     _complete[module] = itself
@@ -86,6 +77,7 @@ def once_imported(library: str, act: Callable[[], None]) -> None:
 def postpone_compiler() -> None:
     """Put a stand-in in the place of torch._dynamo if it is not imported yet. Imports torch."""
     if _COMPILER not in sys.modules:
+        sys.meta_path.insert(0, _CompilerModules())
         sys.modules[_COMPILER] = import_now("torch")._dynamo = _LateCompiler(_COMPILER)
 
 
@@ -102,7 +94,7 @@ class _LateCompiler(ModuleType):
     MiB. Optimisers import it at their first step for these two functions, which matter only within
     a function that is being compiled."""
 
-    __path__: ClassVar[list[str]] = []  # a package, as `_LateModule` is
+    __path__: ClassVar[list[str]] = []  # a package: `_CompilerModules` is asked for what is in it
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -122,23 +114,17 @@ class _LateCompiler(ModuleType):
 class _LateModule(ModuleType):
     """A stand-in for a module."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        library = name.partition(".")[0]
-        self.__spec__ = find_spec(name) if name == library else None
-        self.__path__ = []  # a package: `_OtherModules` is asked for what is in it
-
     def __getattr__(self, name: str) -> Any:
         path = f"{self.__name__}.{name}"
         if not is_imported(self.__name__.partition(".")[0]):
             if name.startswith("__") and name != "__version__":
-                raise AttributeError(name)  # who looks at all modules asks for these
+                raise AttributeError(name)  # who looks at all values of a module asks for these
             if path in _CLASSES:
-                return sys.modules[path]
+                return _STAND_INS[path]
             if name in _CLASSES[self.__name__]:
                 return _LateClass(name, (), {"__module__": self.__name__})
             if path == "torch.no_grad":
-                return _no_grad
+                return _LateNoGrad()
             if self.__name__ == "torch.nn.functional":
                 return _late_function(name)
         return getattr(import_now(self.__name__), name)
@@ -185,24 +171,72 @@ def _late_function(name: str) -> Callable[..., Any]:
     return call
 
 
-@contextmanager
-def _no_grad() -> Iterator[None]:
-    with import_now("torch").no_grad():
-        yield
+class _LateNoGrad:
+    """A stand-in for torch.no_grad, for functions and generators that it decorates."""
+
+    def __call__(self, function: Callable[..., Any] | None = None) -> Any:
+        if function is None:
+            return _LateNoGrad()
+
+        @cache
+        def decorated() -> Callable[..., Any]:
+            return import_now("torch").no_grad(function)
+
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Any:
+            return decorated()(*arguments, **named)
+
+        return call
+
+    def __enter__(self) -> None:
+        self._context = import_now("torch").no_grad()
+        self._context.__enter__()
+
+    def __exit__(self, *problem: Any) -> None:
+        self._context.__exit__(*problem)
 
 
-class _OtherModules(MetaPathFinder, Loader):
-    """Imports the library, or the compiler, before a module of it that has no stand-in."""
+_STAND_INS = {name: _LateModule(name) for name in _CLASSES}
+
+
+def _import(name: str, globals=None, locals=None, fromlist=(), level=0) -> Any:
+    """Return the stand-in of a module, or what `__import__` returns."""
+    library = name.partition(".")[0]
+    if library in _CLASSES and not level:
+        if name in _CLASSES and not is_imported(library):
+            return _STAND_INS[name if fromlist else library]
+        import_now(library)
+    return builtins.__import__(name, globals, locals, fromlist, level)
+
+
+_BUILTINS = {**vars(builtins), "__import__": _import}
+
+
+class _OwnModules(MetaPathFinder):
+    """Finds the modules of `icl_core`, and has them import by `_import`."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        library, _, inner = fullname.partition(".")
-        compiler = sys.modules.get(_COMPILER)
-        if inner and library in _CLASSES and not is_imported(library):
-            import_now(library)
-        elif fullname.startswith(f"{_COMPILER}.") and isinstance(compiler, _LateCompiler):
-            _import_compiler()
-        else:
+        spec = PathFinder.find_spec(fullname, path) if fullname.startswith("icl_core.") else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _OwnLoader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _OwnLoader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the module with an `__import__` of its own, which its import statements call."""
+        vars(module)["__builtins__"] = _BUILTINS
+        super().exec_module(module)
+
+
+class _CompilerModules(MetaPathFinder, Loader):
+    """Imports the compiler before a module of it, where it has a stand-in."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        is_late = isinstance(sys.modules.get(_COMPILER), _LateCompiler)
+        if not is_late or not fullname.startswith(f"{_COMPILER}."):
             return None
+        _import_compiler()
         # The module must not be executed a second time, as it would be by its own spec. It gets
         # that back once Python has taken this one for it.
         module = importlib.import_module(fullname)
