@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import zipfile
 
 import numpy as np
@@ -89,7 +90,54 @@ def test_texts_and_gaps_of_a_table_need_no_pickle():
     (table,) = tables(Panel("", "", table=frame))
     arrays = loaded(npz_bytes([table]))
     assert list(arrays["data.model"]) == ["S5", ""] and arrays["data.kept"].dtype == bool
-    assert csv_bytes([table], "").decode().splitlines()[2] == '"","",False'
+    assert csv_bytes([table], "").decode().splitlines()[2] == ",,False"
+
+
+def parsed(text: str) -> list[list[tuple[str, bool]]]:
+    """The cells of a CSV by its rules, each with whether it is in quotes: readers that tell quoted
+    from empty take a column of numbers with one quoted cell for texts."""
+    cell = re.compile(r'("(?:[^"]|"")*"|[^",\n]*)(,|\n)')
+    rows: list[list[tuple[str, bool]]] = [[]]
+    for content, end in cell.findall(text):
+        rows[-1].append((content.strip('"'), content.startswith('"')))
+        if end == "\n":
+            rows.append([])
+    return rows[:-1]
+
+
+def test_a_column_of_numbers_has_numbers_and_empty_cells_in_no_quotes():
+    run = shipped("birth.induction", "fastest")
+    experiment = registry.experiment("birth.induction")
+    attention = experiment.drawings[0].draw(run, experiment.view())
+    mixed = pd.DataFrame(
+        {
+            'label, "quoted"': ["a,b", 'c"d', "e\nf", None],
+            "path": [("1", "2"), (), ("3",), None],
+            "count": pd.Series([1, None, 3, 10**6], dtype=object),
+            "rate": np.array([0.1, np.nan, 1e-7, 1e9], dtype=np.float32),
+            "known": [True, False, True, False],
+        }
+    )
+    gaps = 0
+    for table in (*tables(attention), *tables(Panel("", "", table=mixed))):
+        text = table.csv().decode()
+        rows = list(csv.reader(io.StringIO(text)))
+        quotes = [[is_quoted for _, is_quoted in row] for row in parsed(text)]
+        assert rows[0] == list(table.frame.columns) and all(quotes[0])
+        assert {len(row) for row in rows} == {table.frame.shape[1]}
+        for index in range(table.frame.shape[1]):
+            column = table.frame.iloc[:, index]
+            for value, row, quoted in zip(column, rows[1:], quotes[1:], strict=True):
+                if pd.isna(value):
+                    assert (row[index], quoted[index]) == ("", False)
+                    gaps += 1
+                elif isinstance(value, float):
+                    assert not quoted[index]
+                    assert np.float32(row[index]) == np.float32(value)
+                else:
+                    assert row[index] == str(value)
+                    assert quoted[index] == (not isinstance(value, int | np.bool_))
+    assert gaps > 20
 
 
 def test_every_map_of_a_run_gives_the_numbers_that_it_draws():

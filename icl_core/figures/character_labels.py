@@ -4,6 +4,7 @@ Which ones cannot be shown without a letter stands in a table: labels are equal 
 while `unicodedata` is another with almost every Python.
 """
 
+import html
 import re
 from collections.abc import Collection, Sequence
 
@@ -89,8 +90,20 @@ def isolated(text: str) -> str:
 
 
 def label_width(label: str) -> int:
-    """Return how many characters of a label can be seen."""
-    return len(unisolated(label))
+    """Return how many characters of a figure's label can be seen."""
+    return len(seen(label))
+
+
+def literal(text: str) -> str:
+    """Return a text for a figure, which reads tags and entities: "<b>" and "&lt;" stay as they
+    are."""
+    return html.escape(text, quote=False)
+
+
+def seen(label: str) -> str:
+    """Return what a reader sees of a figure's label, which has no tags: the text that `literal` was
+    given, without marks."""
+    return html.unescape(unisolated(label))
 
 
 def unisolated(text: str) -> str:

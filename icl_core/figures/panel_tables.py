@@ -1,12 +1,11 @@
 """The numbers of a panel as tables, for reading and for files: CSV, and NPZ for numpy."""
 
-import csv
-import html
 import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import pandas as pd
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
 from icl_core.contract.settings_io import file_part
-from icl_core.figures.character_labels import MARKS, unisolated
+from icl_core.figures.character_labels import MARKS, seen, unisolated
 
 DATA, LINES, MAP = "data", "lines", "map"  # names of tables whose figure gives them none
 NEAR = 0.02  # how far the title of a map may be from the middle of its upper edge, in shares
@@ -39,9 +38,11 @@ class Table:
     arrays: Mapping[str, np.ndarray]
 
     def csv(self) -> bytes:
-        """Return the table as CSV: UTF-8, a header, texts in quotes, numbers in full precision."""
-        text = self.frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
-        return text.encode()
+        """Return the table as CSV: UTF-8, a header, texts in quotes, numbers in full precision,
+        nothing between the commas where there is no value."""
+        columns = [_csv_cells(column) for _, column in self.frame.items()]
+        rows = [map(_quoted, self.frame.columns), *zip(*columns, strict=True)]
+        return "".join(",".join(row) + "\n" for row in rows).encode()
 
 
 def tables(panel: Panel) -> list[Table]:
@@ -86,6 +87,17 @@ def npz_bytes(panel_tables: Sequence[Table], about: str = "") -> bytes:
             with archive.open(f"{name}.npy", "w") as file:
                 np.save(file, array)
     return buffer.getvalue()
+
+
+def _csv_cells(column: pd.Series) -> list[str]:
+    return [
+        "" if is_gap else str(value) if isinstance(value, Number | np.bool_) else _quoted(value)
+        for value, is_gap in zip(column.to_numpy(), column.isna(), strict=True)
+    ]
+
+
+def _quoted(value: object) -> str:
+    return '"' + str(value).replace('"', '""') + '"'
 
 
 def _of_frame(name: str, frame: pd.DataFrame) -> Table:
@@ -139,7 +151,7 @@ def _labels(trace: Trace, side: str, count: int) -> list[str]:
     labels = trace.get(side)
     if labels is None:
         return [str(index + 1) for index in range(count)]
-    return [_plain_label(str(label)) for label in labels]
+    return [seen(str(label)) for label in labels]
 
 
 def _lines(figure: Figure) -> pd.DataFrame | None:
@@ -206,12 +218,7 @@ def _title_above(figure: Figure, trace: Trace) -> str:
 
 def _plain(text: str) -> str:
     """Return a text of a figure without its tags."""
-    return _plain_label(_TAG.sub(" ", text)).strip()
-
-
-def _plain_label(label: str) -> str:
-    """Return a label without the marks that figures and sentences need."""
-    return html.unescape(unisolated(label))
+    return seen(_TAG.sub(" ", text)).strip()
 
 
 def _plain_all(values: np.ndarray) -> Any:

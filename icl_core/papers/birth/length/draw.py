@@ -121,7 +121,7 @@ def _arrivals(run: Run, every: dict[str, np.ndarray]) -> pd.DataFrame:
         for name, rows in every.items()
         for seed, row in enumerate(rows)
     }
-    return pd.DataFrame({"T": run["task/lengths"], **columns}).replace(np.inf, "never")
+    return pd.DataFrame({"T": run["task/lengths"], **columns}).replace(np.inf, np.nan)
 
 
 def even(run: Run, view: View) -> Panel:

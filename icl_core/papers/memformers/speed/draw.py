@@ -171,7 +171,7 @@ def _medians(run: Run, coordinates: str) -> pd.DataFrame:
     columns = {
         model.name: typical(arrivals(run, model, coordinates)).round(1) for model in models_of(run)
     }
-    return pd.DataFrame({"learning rate": run["rate/values"]} | columns).replace(np.inf, "never")
+    return pd.DataFrame({"learning rate": run["rate/values"]} | columns).replace(np.inf, np.nan)
 
 
 def table(run: Run, view: View) -> Panel:
