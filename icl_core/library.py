@@ -31,7 +31,7 @@ from icl_core.runs import store
 from icl_core.runs.header import Header
 from icl_core.runs.request import Request
 from icl_core.share import stage_page
-from icl_core.share.run_file import OpenedRun
+from icl_core.share.run_file import OpenedRun, checked_step, plain
 from icl_core.share.run_file import open_run as open_run
 from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import Sweep
@@ -78,10 +78,12 @@ def sweep(
     Raises `BadSetting` for a grid that cannot be, `Failed` where nothing can be written.
     """
     base = _config(experiment_id, preset, settings)
-    words = [f"{name}={','.join(map(_word, swept))}" for name, swept in over.items()]
-    grid = setting_grid.parse(experiment_id, words, base, seeds)
+    if not isinstance(over, Mapping):
+        raise BadSetting(f'a sweep must be over lists such as {{"d": [32, 64]}}, got {over!r:.80}')
+    swept = [(str(name), _values(name, each)) for name, each in over.items()]
+    grid = setting_grid.grid(experiment_id, swept, base, plain(seeds))
     rows = []
-    for outcome in terminal.carry_out(Sweep(grid), jobs).outcomes:
+    for outcome in terminal.carry_out(Sweep(grid), plain(jobs)).outcomes:
         cell = terminal.row(outcome)
         row = {**cell["settings"], **{name: cell[name] for name in ("status", "message", "run")}}
         for claim, record in cell["metrics"].items():
@@ -202,10 +204,10 @@ class LibraryRun(OpenedRun):
         snapshot not beyond a training `step`, or those after the training. What an experiment
         measures at every snapshot is among them.
 
-        Raises `BadSetting` for a negative step, and for an earlier one than the last where the run
-        keeps no earlier weights.
+        Raises `BadSetting` for a step that is none, and for one before the last where the run keeps
+        no earlier weights.
         """
-        if step is not None and step < 0:
+        if step is not None and checked_step(step) < 0:
             raise BadSetting(f"step must be 0 or more, got {step}")
         last = max(self.steps, default=0)
         moving = self._tensors("snapshot").keys() - {"step"}
@@ -269,9 +271,9 @@ class LibraryRun(OpenedRun):
 
 def _config(experiment_id: str, preset: str | None, settings: Mapping[str, Any]) -> Any:
     """Return the config of a preset with changed settings. Raises `BadSetting`."""
-    experiment = registry.experiment(experiment_id)
+    experiment = registry.experiment(str(experiment_id))
     base = _preset_config(experiment, preset)
-    named = {name: _plain(value) for name, value in settings.items()}
+    named = {name: plain(value) for name, value in settings.items()}
     with device.no_memory_check():  # its run may be stored; else it is refused when asked for
         return settings_io.changed(experiment.config, named, base)
 
@@ -293,15 +295,11 @@ def _loaded(header: Header) -> LibraryRun:
     return LibraryRun(registry.experiment(header.experiment), header, loaded)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value without numpy's type, which a setting does not take."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _word(value: Any) -> str:
-    """Return a value as a grid reads it."""
-    plain = _plain(value)
-    return str(plain).lower() if isinstance(plain, bool) else str(plain)
+def _values(name: str, swept: Any) -> list[Any]:
+    """Return the values of a swept setting. Raises `BadSetting` for what is no list of values."""
+    if isinstance(swept, str) or not np.iterable(swept):
+        raise BadSetting(f"{name} must be a list of values to sweep over, got {swept!r:.80}")
+    return [plain(value) for value in swept]
 
 
 def _columns(curve: str, seed: int, points: np.ndarray) -> dict[tuple[str, int], np.ndarray]:

@@ -73,7 +73,19 @@ def test_every_python_of_a_document_runs(document, tmp_path, monkeypatch):
         (lambda: icl.run("birth.induction", d=8), "whole number from 16 to 512, got 8"),
         (lambda: icl.run("birth.induction", d="64"), "whole number from 16 to 512, got '64'"),
         (lambda: icl.run("birth.induction", "no"), "preset must be one of 'fastest'"),
+        (lambda: icl.run(5), "no experiment '5'; there are birth.induction"),
         (lambda: icl.sweep("birth.induction", {}), "over 1 to 4 knobs, got 0"),
+        (lambda: icl.sweep("birth.induction", ["d"]), r"over lists such as .*, got \['d'\]"),
+        (lambda: icl.sweep("birth.induction", {5: [64]}), "no setting '5'"),
+        (lambda: icl.sweep("birth.induction", {"d": 64}), "d must be a list of values .* got 64"),
+        (lambda: icl.sweep("birth.induction", {"d": np.array(64)}), "d must be a list of values"),
+        (lambda: icl.sweep("birth.induction", {"K": "13"}), "K must be a list of .* got '13'"),
+        (lambda: icl.sweep("birth.induction", {"K": ["3"]}), "number from 1 to 10, got '3'"),
+        (lambda: icl.sweep("birth.induction", {"K": [True]}), "number from 1 to 10, got True"),
+        (lambda: icl.sweep("birth.induction", {"triggers": ["random,fixed"]}), "random,fixed"),
+        (lambda: icl.sweep("birth.induction", {"K": [3]}, dd=64), "no setting 'dd'"),
+        (lambda: icl.sweep("birth.induction", {"K": [3]}, seeds="1"), "from 1 to 5, got '1'"),
+        (lambda: icl.sweep("birth.induction", {"K": [3]}, jobs="1"), "at least 1, got '1'"),
         (lambda: icl.sweep("birth.induction", {"d": [8]}), "from 16 to 512, got 8"),
     ],
 )
@@ -101,6 +113,28 @@ def test_a_run_gives_its_files_numbers(run):
         run.plot("nope")
     with pytest.raises(icl.BadSetting, match="step must be 0 or more, got -1"):
         run.weights(-1)
+    with pytest.raises(icl.BadSetting, match="the drawing must be one of first, "):
+        run.panel("nope")
+    seen_at_1 = run.plot("memories", snapshot=np.int64(1)).to_dict()
+    assert seen_at_1 == run.plot("memories", step=run.steps[1]).to_dict()
+    for ask in (run.plot, run.panel):
+        with pytest.raises(icl.BadSetting, match="there is no setting 'foo'; the settings are"):
+            ask("memories", foo=1)
+
+
+@pytest.mark.parametrize("step", [float("nan"), "5", [3]])
+def test_what_is_no_step_is_refused(run, step):
+    message = re.escape(f"step must be a number, got {step!r}")
+    widget = run.widget()
+    for ask in (
+        lambda: run.weights(step),
+        lambda: run.plot("memories", step=step),
+        lambda: run.panel("memories", step=step),
+        lambda: run.report(step=step),
+        lambda: setattr(widget, "step", step),
+    ):
+        with pytest.raises(icl.BadSetting, match=message):
+            ask()
 
 
 def test_a_run_that_keeps_no_earlier_weights_says_so():
@@ -117,7 +151,7 @@ def test_trains_what_is_not_stored_and_sweeps(tmp_path, monkeypatch):
         walk = icl.run(TOY, steps=20)
         assert walk.config.steps == 20
         assert store.default().find(Request(TOY, walk.config)) is not None
-        table = icl.sweep(TOY, {"steps": [20, 30]}, jobs=1)
+        table = icl.sweep(TOY, {"steps": np.array([20, 30])}, seeds=np.int64(1), jobs=1)
         assert list(table["steps"]) == [20, 30] and set(table["status"]) == {"done"}
         for claim, row in walk.metrics.iterrows():
             assert table.loc[0, claim] == row["value"]

@@ -151,8 +151,8 @@ def _slots(count: int | None = None) -> int:
 
 def check_count(count: int | None) -> None:
     """Raise `BadSetting` for a number of workers that would never train anything."""
-    if count is not None and count < 1:
-        raise BadSetting(f"the number of workers must be at least 1, got {count}")
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise BadSetting(f"the number of workers must be at least 1, got {count!r:.80}")
 
 
 def _spare_trainings(state: JobState) -> int:

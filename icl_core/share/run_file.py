@@ -9,13 +9,17 @@ opened.panel("w_k2", step=300).figure.plotly().show()
 
 from bisect import bisect_right
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from icl_core import registry
 from icl_core.contract.experiment import Experiment, Panel, Run
-from icl_core.contract.knobs import knobs_of
+from icl_core.contract.knobs import BadSetting, knobs_of, unknown_name
 from icl_core.contract.message import printable_lines
+from icl_core.contract.settings_io import changed
 from icl_core.evidence import measurements
 from icl_core.evidence.measurements import bound_text
 from icl_core.runs import code
@@ -40,13 +44,15 @@ class OpenedRun:
         """Return the view of the last snapshot not beyond a training `step`, or of the last one of
         all, with other `fields` of the experiment's view.
 
-        Raises `BadSetting` for a value that the view refuses.
+        Raises `BadSetting` for a step that is none, an unknown field, and a value that the view
+        refuses.
         """
         steps = self.run.snapshot_steps
+        fields = {name: plain(value) for name, value in fields.items()}
         if steps and "snapshot" in knobs_of(self.experiment.view):
-            index = len(steps) - 1 if step is None else max(0, bisect_right(steps, step) - 1)
-            fields = {"snapshot": index, **fields}
-        return self.experiment.view(**fields)
+            reached = len(steps) if step is None else bisect_right(steps, checked_step(step))
+            fields = {"snapshot": max(0, reached - 1), **fields}
+        return changed(self.experiment.view, fields)
 
     def report(self, step: int | None = None, **fields: Any) -> str:
         """Return what the page says of the run in that view, in plain text: its headline, and what
@@ -83,10 +89,24 @@ class OpenedRun:
         """Return the drawing called `name` in that view; `icl_core.figures.panel_tables.tables`
         gives its numbers.
 
-        Raises `KeyError` for an unknown name, and `CannotDraw` where there is nothing to draw.
+        Raises `BadSetting` for an unknown name, and `CannotDraw` where there is nothing to draw.
         """
         drawings = {drawing.name: drawing for drawing in self.experiment.drawings}
+        if name not in drawings:
+            raise unknown_name("the drawing", name, drawings)
         return drawings[name].panel(self.run, self.view(step, **fields))
+
+
+def checked_step(step: float) -> float:
+    """Return a training step. Raises `BadSetting` unless it is a number."""
+    if not isinstance(step, Real) or step != step:  # NaN is not itself
+        raise BadSetting(f"step must be a number, got {step!r:.80}")
+    return step
+
+
+def plain(value: Any) -> Any:
+    """Return a value without numpy's type, which a setting does not take."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def open_run(path: str | Path) -> OpenedRun:

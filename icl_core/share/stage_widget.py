@@ -2,6 +2,7 @@
 (`icl_core/requirements-notebook.txt`)."""
 
 import json
+from bisect import bisect_right
 from typing import Any
 
 import anywidget
@@ -10,13 +11,14 @@ import traitlets
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.share import stage_page
+from icl_core.share.run_file import checked_step
 
 
 class StageWidget(anywidget.AnyWidget):
     """The stage with its clock, by the script of the dashboard and of the plain page (stage.js).
 
     `step` is the training step of the snapshot where the clock rests; set, the clock plays to the
-    last snapshot not beyond it.
+    last snapshot not beyond it. Raises `BadSetting` where it is set to what is no step.
     """
 
     _esm = stage_page.script() + "\nexport default { render };\n"
@@ -43,8 +45,7 @@ class StageWidget(anywidget.AnyWidget):
 
     @step.setter
     def step(self, step: int) -> None:
-        reached = sum(other <= step for other in self._steps)
-        self.index = max(0, reached - 1)
+        self.index = max(0, bisect_right(self._steps, checked_step(step)) - 1)
 
     def _send_plotly(self, widget: Any, content: Any, buffers: Any) -> None:
         """Send plotly.js, for which the first stage of a notebook asks."""

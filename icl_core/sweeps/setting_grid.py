@@ -82,16 +82,28 @@ class Grid:
 
 
 def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None = None) -> Grid:
-    """Return the grid over `base` that words like "d=32,64,128" describe.
+    """Return the grid over `base` that words like "d=32,64,128" describe. Raises `BadSetting` as
+    `grid` does, and for a text that cannot be read."""
+    knobs = knobs_of(registry.experiment(experiment_id).config)
+    return grid(experiment_id, [_typed(word, knobs) for word in words], base, seeds)
+
+
+def grid(
+    experiment_id: str,
+    swept: Sequence[tuple[str, Sequence[Any]]],
+    base: Any,
+    seeds: int | None = None,
+) -> Grid:
+    """Return the grid over `base` of the `swept` knobs, each with its values.
 
     Each cell has `seeds` seeds if that is given. Raises `BadSetting` for a knob that does not
     exist, cannot be swept or is named twice, for a value that it cannot have, and for too many
     knobs or values. A combination that the experiment refuses is a cell all the same.
     """
     knobs = knobs_of(registry.experiment(experiment_id).config)
-    if not 1 <= len(words) <= MOST_AXES:
-        raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {len(words)}")
-    axes = tuple(_axis(word, knobs) for word in words)
+    if not 1 <= len(swept) <= MOST_AXES:
+        raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {len(swept)}")
+    axes = tuple(_axis(name, values, knobs) for name, values in swept)
     fields = [axis.field for axis in axes]
     twice = [field for field in fields if fields.count(field) > 1]
     if twice:
@@ -111,10 +123,18 @@ def can_sweep(knobs: Mapping[str, Knob]) -> Iterator[str]:
     return (field for field, knob in knobs.items() if knob.kind in SWEPT and field not in REPEATS)
 
 
-def _axis(word: str, knobs: Mapping[str, Knob]) -> Axis:
-    name, equals, raw_values = word.partition("=")
+def _typed(word: str, knobs: Mapping[str, Knob]) -> tuple[str, list[Any]]:
+    """Return the field that a word like "d=32,64" names, and its values."""
+    name, equals, text = word.partition("=")
     if not equals:
         raise BadSetting(f"a swept knob must be written NAME=VALUE,VALUE, got {word!r:.80}")
+    field, knob = _swept(name, knobs)
+    pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
+    return field, [knob.parse(field, piece) for piece in pieces]
+
+
+def _swept(name: str, knobs: Mapping[str, Knob]) -> tuple[str, Knob]:
+    """Return the field that has this name, and its knob, which must be one that can be swept."""
     field = current_name(knobs, name)
     if field in REPEATS:
         raise BadSetting(
@@ -127,17 +147,15 @@ def _axis(word: str, knobs: Mapping[str, Knob]) -> Axis:
         raise BadSetting(
             f"a swept knob must be {', '.join(SWEPT.values())}, got {field}, a {knob.kind}"
         )
-    return Axis(field, knob, _values(field, knob, raw_values))
+    return field, knob
 
 
-def _values(field: str, knob: Knob, raw: str) -> tuple[Any, ...]:
-    """Return the values between the commas of `raw`; `BadSetting` if the knob cannot have one."""
-    pieces = [piece.strip() for piece in raw.split(",") if piece.strip()]
-    if not 1 <= len(pieces) <= MOST_CELLS:
-        raise BadSetting(f"{field} must have 1 to {MOST_CELLS} values, got {len(pieces)}")
-    values = [knob.parse(field, piece) for piece in pieces]
+def _axis(name: str, values: Sequence[Any], knobs: Mapping[str, Knob]) -> Axis:
+    field, knob = _swept(name, knobs)
+    if not 1 <= len(values) <= MOST_CELLS:
+        raise BadSetting(f"{field} must have 1 to {MOST_CELLS} values, got {len(values)}")
     for value in values:
         knob.check(field, value)
         if values.count(value) > 1:
             raise BadSetting(f"{field} must have each value once, got {value} twice")
-    return tuple(sorted(values) if knob.kind == "slider" else values)
+    return Axis(field, knob, tuple(sorted(values) if knob.kind == "slider" else values))
