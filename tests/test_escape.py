@@ -1,7 +1,13 @@
 """Text from outside is escaped; a browser test asserts that it is shown as text."""
 
+import numpy as np
 import pytest
 
+from icl_core import figures, registry
+from icl_core.contract.experiment import CannotDraw, Panel
+from icl_core.contract.figure import texts_within
+from icl_core.figures import character_labels, panel_tables
+from icl_core.runs import store
 from pages.ui.look.escape import escape_markdown
 
 
@@ -28,3 +34,48 @@ from pages.ui.look.escape import escape_markdown
 )
 def test_no_markup_stays(text, markdown):
     assert escape_markdown(text) == markdown
+
+
+def test_tokens_that_look_like_entities_are_labelled_and_exported_as_themselves():
+    tokens = ["<", "&lt;", "&", "&amp;", "<b>", "a"]
+    labels = [f"{index + 1} '{token}'" for index, token in enumerate(tokens)]
+    attention = figures.attention(np.eye(6), tokens)
+    small = figures.small_map(np.eye(6), (tokens, tokens), ("query", "key"), "score", 1)
+    for figure, expected in ((attention, labels), (small, tokens)):
+        assert len(set(figure.data[0]["x"])) == len(tokens)
+        (table,) = panel_tables.tables(Panel("", "", figure))
+        assert list(table.frame.columns[1:]) == list(table.frame.iloc[:, 0]) == expected
+        assert list(table.arrays["map.rows"]) == expected
+    guesses = figures.Predictions(tokens, np.ones(6), [True] * 6, [True] * 6)
+    texts = figures.small_attention(np.eye(6), tokens, guesses=guesses).data[1]["text"]
+    assert [character_labels.seen(text) for text in texts] == [f"{token} ✓" for token in tokens]
+    assert texts[1] == "&amp;lt; ✓" and character_labels.label_width("&amp;lt;") == 4
+
+
+@pytest.mark.long
+def test_no_character_is_markup_in_any_figure(monkeypatch):
+    """Every character is labelled with what a figure would read: on maps, bars and legends, and
+    at the pointer."""
+    plain = character_labels._label
+    markup = "<b>&lt;"
+    monkeypatch.setattr(character_labels, "_label", lambda character: plain(character) + markup)
+    with_characters = set()
+    for experiment_id in registry.experiment_ids():
+        experiment = registry.experiment(experiment_id)
+        header = store.default().preset(experiment_id, experiment.presets[0].name)
+        run = header and store.default().load(header)
+        for drawing in experiment.drawings if run else ():
+            if not drawing.applies(run.config):
+                continue
+            try:
+                figure = drawing.draw(run, experiment.view()).figure
+            except CannotDraw:
+                continue
+            if figure is None:
+                continue
+            shown = [{**trace, "meta": None} for trace in figure.data]  # `meta` is not shown
+            for text in texts_within([shown, figure.layout]):
+                assert markup not in text, (experiment_id, drawing.name, text)
+                if character_labels.literal(markup) in text:
+                    with_characters.add((experiment_id, drawing.name))
+    assert len(with_characters) >= 20, with_characters

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.character_labels import literal
 from icl_core.figures.stage_maps import MARGIN, signed_scale
 from icl_core.figures.stage_seat import HALF, KEY, seated
 from icl_core.figures.style import INK, LAYERS, TO_DARK, colour, largest_magnitude
@@ -100,6 +101,7 @@ def _recoloured(
 ) -> list[Trace]:
     """Return a run's traces in its colour, moved back by `shift` steps."""
     own = run_colour(place)
+    name = literal(name)
     widest = max((_width(trace) for trace in figure.data if trace.get("name") in dashes), default=0)
     traces: list[Trace] = []
     for trace in figure.data:

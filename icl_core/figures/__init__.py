@@ -17,7 +17,7 @@ projector. A figure that only one drawing has is built there of traces, with the
 from icl_core.contract.number_text import number_text, significant
 from icl_core.figures.attention_maps import Predictions, attention, attention_pair
 from icl_core.figures.axis_scale import Scale
-from icl_core.figures.character_labels import visible_characters
+from icl_core.figures.character_labels import literal, visible_characters
 from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.line_plots import bars, curves, references, spectrum
@@ -60,6 +60,7 @@ __all__ = [
     "heatmap",
     "largest_magnitude",
     "legend_line",
+    "literal",
     "maps",
     "mean_of",
     "number_text",

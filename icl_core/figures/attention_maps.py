@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.character_labels import visible_characters
+from icl_core.figures.character_labels import literal, visible_characters
 from icl_core.figures.map_grid import (
     AXIS,
     BAR,
@@ -56,13 +56,19 @@ class Predictions:
     known: Any
 
 
+def position_names(tokens: Sequence[str]) -> list[str]:
+    """Return each position's name, its number and its character."""
+    return [f"{index + 1} '{token}'" for index, token in enumerate(visible_characters(tokens))]
+
+
 def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return for each position its name, which the pointer shows, and its label on an axis.
+    """Return for each position of a figure its name, which the pointer shows, and its label on an
+    axis.
 
     The label is the character, with its position if not all labels are written.
     """
-    characters = [token.replace("<", "&lt;") for token in visible_characters(tokens)]
-    names = [f"{index + 1} '{token}'" for index, token in enumerate(characters)]
+    characters = [literal(token) for token in visible_characters(tokens)]
+    names = [literal(name) for name in position_names(tokens)]
     if len(characters) <= WRITTEN:
         return names, characters
     return names, [f"{index + 1} {token}" for index, token in enumerate(characters)]
@@ -76,7 +82,7 @@ def tokens_held(tokens: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, 
     """
     characters = visible_characters(tokens)
     shared = {
-        "token": positions(tokens)[0],
+        "token": position_names(tokens),
         "position": [str(index + 1) for index in range(len(characters))],
     }
     queries = shared | {"character": characters}
@@ -185,7 +191,7 @@ def _prediction_bars(names: Sequence[str], predictions: Predictions) -> Trace:
     blue = COLOURS["trained"]
     right = np.asarray(predictions.right, bool)
     known = np.asarray(predictions.known, bool)
-    characters = visible_characters(predictions.tokens)
+    characters = [literal(token) for token in visible_characters(predictions.tokens)]
     marker = {
         "color": [blue if is_right else PAPER for is_right in right],
         "line": {"color": blue, "width": 1.2},

@@ -13,7 +13,7 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.contract.number_text import significant
-from icl_core.figures.character_labels import label_width
+from icl_core.figures.character_labels import label_width, literal
 from icl_core.figures.style import (
     COLOURS,
     FAINT,
@@ -95,7 +95,7 @@ def subplots(
 
 
 def distinct_names(labels: Sequence[str] | None, count: int) -> list[str]:
-    """Return a different name for each of `count` rows or columns.
+    """Return a different name in a figure for each of `count` rows or columns.
 
     The names are the labels, all with their position if two are equal; for None, 1, 2, 3, … Raises
     ValueError if there are not `count` labels.
@@ -106,10 +106,10 @@ def distinct_names(labels: Sequence[str] | None, count: int) -> list[str]:
         raise ValueError(
             f"labels must be one for each of {count} rows or columns, got {len(labels)}"
         )
-    clean = [label.replace("<", "&lt;") for label in labels]
-    if len(set(clean)) == count:
-        return clean
-    return [f"{index + 1} {label}" for index, label in enumerate(clean)]
+    names = [literal(label) for label in labels]
+    if len(set(names)) == count:
+        return names
+    return [f"{index + 1} {name}" for index, name in enumerate(names)]
 
 
 def row_identities(

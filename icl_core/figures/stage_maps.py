@@ -15,7 +15,7 @@ from icl_core.figures.attention_maps import (
     side_of,
     tokens_held,
 )
-from icl_core.figures.character_labels import label_width, visible_characters
+from icl_core.figures.character_labels import label_width, literal, visible_characters
 from icl_core.figures.heatmaps import block_means_of, block_of, cell_numbers
 from icl_core.figures.map_grid import (
     NONE_TO_ALL,
@@ -142,7 +142,7 @@ def small_attention(
 def _predictions(rows: Sequence[str], predictions: Predictions, side: float) -> Trace:
     """Return the likeliest next character of each row of a map of `side` pixels, with a mark for
     right or wrong if the model could know it."""
-    characters = visible_characters(predictions.tokens)
+    characters = [literal(token) for token in visible_characters(predictions.tokens)]
     texts: list[str] = []
     colours: list[str] = []
     for character, right, known in zip(
@@ -223,8 +223,8 @@ def small_maps(
         subplot = Subplot(index + 1, span, title=title)
         hover = f"%{{y}}, %{{x}}: {value} %{{z:.3g}}"
         trace = heat_trace(matrix, rows, columns, hover, subplot, "coloraxis")
-        row_links = row_identities(titles[0], rows, len(rows))
-        column_links = row_identities(titles[1], columns, len(columns))
+        row_links = row_identities(titles[0], labels[0], len(rows))
+        column_links = row_identities(titles[1], labels[1], len(columns))
         figure.add_trace(link_map(trace, row_links, column_links))
         if written:
             figure.add_trace(cell_numbers(matrix, (rows, columns), limit, WRITTEN, subplot))

@@ -4,7 +4,6 @@ done."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -109,7 +108,7 @@ def _grid_cell(index: int, outcome: Outcome, choice: MapChoice, claim: Claim) ->
     if record:
         hover = _with_error(value, error)
     elif outcome.status == FAILED:
-        hover = f"failed: {escape(outcome.message, quote=False)}"
+        hover = f"failed: {figures.literal(outcome.message)}"
     else:
         hover = WORDS[outcome.status]
     failed = outcome.status == FAILED

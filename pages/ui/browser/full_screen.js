@@ -14,7 +14,9 @@ const axisOf = (id) => id.replace(/^[xy]/, "$&axis"); // x2 is xaxis2
    links.js knows it by. */
 function labelsOf({ tickvals = [], ticktext = [] }, names, kinds) {
   const isShown = (labels) => tickvals.every((place, index) => labels[Math.floor(place)] === ticktext[index]);
-  return tickvals.length ? [names, ...Object.values(kinds ?? {})].find(isShown) : undefined;
+  const literal = (label) => String(label).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  const known = Object.values(kinds ?? {}).map((labels) => labels.map(literal));
+  return tickvals.length ? [names, ...known].find(isShown) : undefined;
 }
 
 /* The changes of the layout that give an axis of `pixels` as many labels as fit. */

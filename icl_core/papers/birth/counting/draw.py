@@ -253,7 +253,7 @@ def _attention_cells(first: bool, run: Run, view: View) -> list[Map]:
     parts = dict(list(streams(parameters, reading).items())[:layer])
     shown = reading.attention[layer - 1].copy()
     shown[np.triu_indices(len(shown), 1)] = np.nan
-    labels = attention_maps.positions(reading.letters)[0]
+    labels = attention_maps.position_names(reading.letters)
     explain = _explains(reading.letters, parts, parameters, layer)
     return [Map(f"Layer {layer}", shown, ("query", "key"), labels, labels, explain)]
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from icl_core import figures
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
-from icl_core.figures import number_text, visible_characters
+from icl_core.figures import literal, number_text, visible_characters
 from icl_core.figures.map_grid import BAR, Subplot, diverging, heat_trace, link_map
 from icl_core.figures.style import INK, PAPER, TICKS, axis, layout
 from icl_core.papers.birth.shared.draw import NAMES
@@ -245,7 +245,7 @@ def _formulas(parts: Mapping[str, list[str]]) -> list[str]:
     formulas = []
     for part, labels in parts.items():
         for label in labels:
-            text = label.replace("<", "&lt;")
+            text = literal(label)
             formulas.append(f"{part[:-1]}{text}" if part.endswith("p") else f"{part}({text})")
     return formulas
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import number_text, visible_characters
+from icl_core.figures import literal, number_text, visible_characters
 from icl_core.figures.style import COLOURS, FAINT, INK, TICKS, axis, layout
 from icl_core.papers.birth.shared.model import Weights, attend
 from icl_core.papers.birth.shared.sequence import Shown
@@ -373,7 +373,7 @@ def _side(letter: str, fill: str, names: list[str], values: np.ndarray) -> Trace
         orientation="h",
         y=names,
         x=values,
-        name=f"'{letter}'",
+        name=f"'{literal(letter)}'",
         marker={"color": fill},
         cliponaxis=False,
     )

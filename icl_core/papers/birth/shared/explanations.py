@@ -18,7 +18,7 @@ from icl_core.contract.explanation import (
     largest,
     softmax,
 )
-from icl_core.figures.attention_maps import positions
+from icl_core.figures.attention_maps import position_names
 from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.heatmaps import block_means_of, block_of
 from icl_core.papers.birth.shared.draw import NAMES, square
@@ -187,7 +187,7 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     W = weights[name].double().numpy()
     masked = np.array(weight, dtype=np.float32)  # (T, T)
     masked[np.triu_indices(len(masked), 1)] = np.nan
-    labels, _ = positions(sequence.characters)
+    labels = position_names(sequence.characters)
     letters = visible_characters(sequence.characters)
     title = "Layer 1" if reading.attention1 is None else f"Layer {layer}"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import visible_characters
+from icl_core.figures import literal, visible_characters
 from icl_core.figures.attention_maps import legend_below
 from icl_core.figures.style import (
     COLOURS,
@@ -188,7 +188,8 @@ def _bar(
     fill, letters = KINDS[kind]
     font = {"family": MONO, "size": TEXT - 1, "color": letters}
     labels = [
-        f"position {vector.at + 1}: {vector.weight:.2f} {vector.vector}" for vector in vectors
+        f"position {vector.at + 1}: {vector.weight:.2f} {literal(vector.vector)}"
+        for vector in vectors
     ]
     where = {
         "orientation": "h",
@@ -199,7 +200,7 @@ def _bar(
     }
     text = {
         "text": [
-            vector.label if width >= NAMED else ""
+            literal(vector.label) if width >= NAMED else ""
             for vector, width in zip(vectors, widths, strict=True)
         ],
         "textposition": "inside",
@@ -253,7 +254,7 @@ def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dic
 def _pointed(traced: Traced) -> Trace:
     """Return what the pointer finds in the middle of each arrow."""
     looks = list(_looks(traced))
-    letters = visible_characters(traced.tokens)
+    letters = [literal(letter) for letter in visible_characters(traced.tokens)]
     labels = [
         f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' with "
         f"{weight:.2f}"
@@ -278,9 +279,8 @@ def _says(traced: Traced) -> Trace:
     it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
     ends, colours = zip(*(marks[is_right] for is_right in traced.right), strict=True)
-    texts = [
-        f"{letter}{end}" for letter, end in zip(visible_characters(traced.says), ends, strict=True)
-    ]
+    letters = [literal(letter) for letter in visible_characters(traced.says)]
+    texts = [f"{letter}{end}" for letter, end in zip(letters, ends, strict=True)]
     texts[traced.followed] = f"<b>{texts[traced.followed]}</b>"
     font = {"family": MONO, "size": TEXT, "color": list(colours)}
     where = {
@@ -302,7 +302,7 @@ def _says(traced: Traced) -> Trace:
 def _axes(traced: Traced) -> dict[str, Any]:
     letters = visible_characters(traced.tokens)
     count = len(traced.tokens)
-    names = [f"{index + 1} {letter.replace('<', '&lt;')}" for index, letter in enumerate(letters)]
+    names = [f"{index + 1} {literal(letter)}" for index, letter in enumerate(letters)]
     for index in (traced.followed, *traced.looked):
         names[index] = f"<b>{names[index]}</b>"
     plain = {

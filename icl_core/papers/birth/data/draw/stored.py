@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, visible_characters
+from icl_core.figures import Curve, literal, visible_characters
 from icl_core.figures.heatmaps import add_map
 from icl_core.figures.map_grid import AXIS, BAR, TITLE, diverging, subplots
 from icl_core.figures.series import axis_range
@@ -147,8 +147,9 @@ def _letters(
     y = strength.astype(np.float32)
     font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
     hover = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
+    texts = [literal(character) for character in characters]
     text = Trace(
-        x=x, y=y, mode="text", text=characters, textfont=font, name=NAMES[name], showlegend=False
+        x=x, y=y, mode="text", text=texts, textfont=font, name=NAMES[name], showlegend=False
     )
     mark = Trace(
         x=x[:1],

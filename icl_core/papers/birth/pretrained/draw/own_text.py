@@ -60,7 +60,7 @@ def _ticks(labels: list[str]) -> dict[str, list]:
     """Return the axis' labels: as many tokens as there is room for."""
     every = max(1, -(-len(labels) // 24))
     at = list(range(1, len(labels) + 1, every))
-    return {"tickvals": at, "ticktext": [labels[index - 1] for index in at]}
+    return {"tickvals": at, "ticktext": [figures.literal(labels[index - 1]) for index in at]}
 
 
 def heads(run: Run, view: View) -> Panel:

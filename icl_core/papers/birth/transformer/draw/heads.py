@@ -16,7 +16,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.explanation import Explanation, Map, Term
 from icl_core.contract.figure import Figure
-from icl_core.figures.attention_maps import positions, tokens_held
+from icl_core.figures.attention_maps import position_names, positions, tokens_held
 from icl_core.figures.character_labels import visible_characters
 from icl_core.figures.map_grid import NONE_TO_ALL, Box, Subplot, heat_trace, link_map, map_axes
 from icl_core.figures.style import colourscale, layout
@@ -225,7 +225,7 @@ def map_cells(run: Run, view: View) -> list[Map]:
     matrices = example_maps(run, snapshot)[:, shown, shown]  # (layers × heads, T, T)
     matrices[:, *np.triu_indices(len(inputs), 1)] = np.nan
     names = head_names(run.config.layers, heads)
-    labels, _ = positions(tokens)
+    labels = position_names(tokens)
     explanations: list[Callable[[int, int], Explanation]] = []
     if snapshot < len(run.snapshot_steps) - 1:  # of earlier steps no weights are kept
         for matrix in matrices:
