@@ -53,7 +53,7 @@ def test_counts_are_those_of_what_can_be_seen(seed):
 def test_what_is_left_out_is_named_with_its_number():
     counts = read("\ufeffabcd\r\nab\tcd\u200b\r\n".encode())
     assert describe(counts)[1:] == [
-        "Left out, as they cannot be seen: zero width space × 1, byte order mark × 1.",
+        "Counted as not there, as they cannot be seen: zero width space × 1, byte order mark × 1.",
         "Counted as a space: tab × 1.",
         "Counted as a newline: carriage return with line feed × 2.",
     ]

@@ -19,9 +19,8 @@ import numpy as np
 
 from icl_core.papers.birth.shared.unicode_tables import (
     BLANKS,
-    IGNORABLE,
+    INVISIBLE,
     LINE_ENDS,
-    SEPARATING,
     UNASSIGNED_IN_14,
     members,
 )
@@ -45,15 +44,13 @@ _NAMES = {  # of characters to which Unicode gives no name, or an older one
 class Characters:
     """What is counted of a text, and what became of the rest, each by name with its number.
 
-    codes      code points in their order; each that is not `counted` separates its neighbours
-    counted    whether each is a character to count
+    codes      code points in their order
     left_out   what cannot be seen
     blanks     what has become a space
     line_ends  what has become a newline
     """
 
     codes: np.ndarray
-    counted: np.ndarray
     left_out: Mapping[str, int]
     blanks: Mapping[str, int]
     line_ends: Mapping[str, int]
@@ -67,23 +64,22 @@ def _members(table: str) -> np.ndarray:
 def characters_of(text: str) -> Characters:
     """Return what is counted of a text.
 
-    A line end of any kind is one newline, a tab or another blank one space. What can be ignored,
-    such as a soft hyphen or a joiner, is as if it were not there; any other control character and
-    what is no character separates its neighbours.
+    A line end of any kind is one newline, a tab or another blank one space. What cannot be seen,
+    such as a soft hyphen, a joiner, a control character or what is no character, is as if it were
+    not there: its neighbours are neighbours.
     """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     occurrences = np.bincount(codes)
-    left_out = _named(occurrences, IGNORABLE, SEPARATING)
+    left_out = _named(occurrences, INVISIBLE)
     blanks = _named(occurrences, BLANKS)
-    codes, line_ends = _with_one_line_end(codes[~_members(IGNORABLE)[codes]])
+    codes, line_ends = _with_one_line_end(codes[~_members(INVISIBLE)[codes]])
     codes = np.where(_members(BLANKS)[codes], np.uint32(SPACE), codes)
-    codes = _composed(codes)
-    return Characters(codes, ~_members(SEPARATING)[codes], left_out, blanks, line_ends)
+    return Characters(_composed(codes), left_out, blanks, line_ends)
 
 
 def as_counted(text: str) -> str:
     """Return a text that was typed as it would be counted, so that its characters can be found
-    among those of a counted text; what separates is left in."""
+    among those of a counted text."""
     return _text_of(characters_of(text).codes)
 
 
@@ -115,12 +111,11 @@ def _text_of(codes: np.ndarray) -> str:
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
-def _named(occurrences: np.ndarray, *tables: str) -> dict[str, int]:
-    """Return how often each character of the tables occurs, by its name, the most frequent
-    first."""
+def _named(occurrences: np.ndarray, table: str) -> dict[str, int]:
+    """Return how often each character of the table occurs, by its name, the most frequent first."""
     numbers: dict[str, int] = {}
     codes = np.flatnonzero(occurrences)
-    for code in codes[np.any([_members(table)[codes] for table in tables], axis=0)]:
+    for code in codes[_members(table)[codes]]:
         character = chr(code)
         name = _NAMES.get(character) or unicodedata.name(character, "").lower()
         numbers[name or f"U+{code:04X}"] = int(occurrences[code])

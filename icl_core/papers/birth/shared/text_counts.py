@@ -90,7 +90,7 @@ def count(text: str) -> TextCounts:
     `BadSetting` says so if it has fewer than LEAST different characters.
     """
     parsed = characters_of(text)
-    occurrences = np.bincount(parsed.codes[parsed.counted])
+    occurrences = np.bincount(parsed.codes)
     visible = {chr(code): int(occurrences[code]) for code in np.flatnonzero(occurrences)}
     _check_variety(visible, is_empty=not text)
     by_frequency = sorted(visible, key=lambda character: (-visible[character], character))
@@ -147,7 +147,7 @@ def describe(counts: TextCounts) -> list[str]:
             f"{percent(share)} of the text: {shown_characters(list(counts.rare), _FREQUENT)}."
         )
     for treatment, numbers in (
-        ("Left out, as they cannot be seen", counts.invisible),
+        ("Counted as not there, as they cannot be seen", counts.invisible),
         ("Counted as a space", counts.blanks),
         ("Counted as a newline", counts.line_ends),
     ):
