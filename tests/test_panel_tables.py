@@ -85,6 +85,15 @@ def test_lines_have_a_column_each_where_they_share_their_x_and_a_row_a_point_whe
     }
 
 
+def test_a_map_with_outlines_has_no_table_of_lines():
+    """The outlines' names stand in the legend as traces without a point."""
+    figure = figures.attention(np.eye(4), "abab", [(3, 2, "correct output")])
+    assert any(trace["type"] == "scatter" for trace in figure.data)
+    assert [table.name for table in tables(Panel("", "", figure))] == ["map"]
+    empty = figures.curves([Curve("one", [], [])], "step", "loss")
+    assert tables(Panel("", "", empty)) == []
+
+
 def test_texts_and_gaps_of_a_table_need_no_pickle():
     frame = pd.DataFrame({"model": ["S5", None], "loss": [0.5, np.nan], "kept": [True, False]})
     (table,) = tables(Panel("", "", table=frame))

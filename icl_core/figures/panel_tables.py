@@ -186,10 +186,10 @@ def _lines(figure: Figure) -> pd.DataFrame | None:
 
 def _has_points(trace: Trace) -> bool:
     """Return whether a trace shows values of its own: no band, no marker of the step shown, no
-    text."""
+    text, no entry of the legend alone."""
     is_shape = trace.get("hoverinfo") == "skip" or trace.get("fill") or trace.get("mode") == "text"
-    has_both = trace.get("x") is not None and trace.get("y") is not None
-    return trace["type"] in ("scatter", "bar") and has_both and not is_shape
+    has_both = trace.get("y") is not None and pd.notna(np.asarray(trace.get("x"))).any()
+    return trace["type"] in ("scatter", "bar") and bool(has_both) and not is_shape
 
 
 def _axis_title(figure: Figure, trace: Trace, side: str) -> str:
