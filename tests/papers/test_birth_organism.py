@@ -35,6 +35,7 @@ def run() -> Run:
 
 def test_gpt2_gives_the_logits_of_a_trained_run(run):
     exported = organism(run)
+    assert exported.config["eos_token_id"] is None  # not GPT-2's 50256, which no token here has
     shape = shape_of(dict(exported.config))
     assert gpt2.expected(shape) == {name: array.shape for name, array in exported.tensors.items()}
     weights = {name: torch.from_numpy(array) for name, array in exported.tensors.items()}

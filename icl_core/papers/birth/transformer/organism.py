@@ -170,7 +170,8 @@ def _or_null(value: float) -> float | None:
 
 
 def _config(config: Any, task: Task) -> dict[str, Any]:
-    """Return `config.json`. A text begins with a line break, if the model knows it."""
+    """Return `config.json`. A text begins with a line break, if the model knows it, and no token
+    ends it."""
     characters = list(task.characters)
     return {
         "model_type": "gpt2",
@@ -188,6 +189,7 @@ def _config(config: Any, task: Task) -> dict[str, Any]:
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "bos_token_id": characters.index("\n") if "\n" in characters else 0,
+        "eos_token_id": None,  # else GPT-2's, 50256, which is no token here
     }
 
 
