@@ -52,6 +52,27 @@ def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew
     assert options["env"]["HOME"] == os.environ["HOME"]
 
 
+@pytest.mark.long
+def test_a_process_that_leaves_a_worker_behind_has_no_warning(tmp_path):
+    """The worker, which looks for a job at its start, is still there when its starter ends."""
+    code = (
+        "import gc, psutil\n"
+        "from icl_core.jobs import spawn\n"
+        "spawn.jobs_folder().mkdir(parents=True)\n"
+        "pid = spawn._start_worker(1, {}, '--once')\n"
+        "gc.collect()\n"
+        "assert psutil.pid_exists(pid)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env={**os.environ, "ICL_CACHE_DIR": str(tmp_path), "PYTHONWARNINGS": ""},
+        cwd=folders.LIBRARY,
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(
     commands, monkeypatch
 ):

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import folder, queue, starts, table
@@ -214,4 +215,5 @@ def _start_worker(count: int, variables: Environment, *options: str) -> int:
             start_new_session=True,  # Ctrl-C at the server must not reach it
             env={**_REUSED, **_FEW_SHAPES, **others, **variables, "PYTHONPATH": python_path},
         )
+    Thread(target=process.wait, daemon=True).start()  # it may outlive this process: no warning
     return process.pid

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 
 import psutil
 from filelock import FileLock, Timeout
@@ -67,6 +68,7 @@ def start(row: ClaimRow, visitor: str) -> None:
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": python_path},
     )
+    Thread(target=process.wait, daemon=True).start()  # it may outlive this process: no warning
     _write(row.name, visitor, process.pid, waits=True)
 
 
