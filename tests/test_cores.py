@@ -4,17 +4,28 @@ core that others use."""
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
 from icl_core.machine import cores, device
-from icl_core.papers.birth.shared import gradient, model
+from icl_core.papers.birth.dimension import train as dimension
+from icl_core.papers.birth.shared import gradient, model, train
+from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import model as full_model
 from icl_core.papers.birth.shared.full import train as full_train
+from icl_core.papers.birth.shared.full.settings import Config as FullConfig
+from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.transformer.ablation import Bench, each_alone
+from icl_core.papers.gdssm.shared.sequence_models import settings as comparison_settings
+from icl_core.papers.gdssm.shared.sequence_models import train as comparison
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
+from icl_core.training import loop
 
 
 @pytest.fixture
@@ -96,12 +107,94 @@ def test_the_gradient_of_the_full_model_has_the_same_bits_on_any_number_of_cores
     _assert_same_bits(on_threads, compute)
 
 
+def test_what_trains_one_memory_at_all_rates_has_the_same_bits_on_any_number_of_cores(
+    on_threads, batch
+):
+    weights = model.initialise(16, 16, 64, torch.Generator().manual_seed(1))
+    matrices = torch.randn(5, 16, 16, generator=torch.Generator().manual_seed(2))  # five rates
+
+    def compute():
+        read = dimension.attended(weights, batch)
+        losses, gradients = dimension.loss_and_gradient(weights.W_U, matrices, *read)
+        return {"W_O2": gradients}, losses.tolist()
+
+    _assert_same_bits(on_threads, compute)
+
+
+def test_what_heads_do_has_the_same_bits_on_any_number_of_cores(on_threads, batch):
+    weights = full_model.initialise(16, 16, 64, 2, torch.Generator().manual_seed(1))
+    task = make_task(16, 2, 64)
+    heads = [(1, 1), (1, 2)]
+
+    def compute():
+        achieved, behaviour = head_scores.look(weights, batch, heads=2)
+        effects = each_alone(Bench(weights, task, batch, 2), heads)
+        # NaN: what a way of replacing does not measure
+        by_way = {way: torch.from_numpy(effect).nan_to_num() for way, effect in effects.items()}
+        return {**behaviour._asdict(), **by_way}, achieved
+
+    _assert_same_bits(on_threads, compute)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_gradient_of_a_large_batch_of_the_comparison_has_the_same_bits_on_any_number_of_cores(
+    on_threads, dense
+):
+    setting = comparison_settings.Config(f=10, N=10, batch=400, seeds=2)  # two parts
+    learner = next(each for each in learners(setting) if each.model.id == "linear-1")
+    weights = learner.initial([0, 1])
+    tasks = comparison.tasks(setting, setting.batch, torch.Generator().manual_seed(0))
+
+    def compute():
+        gradients, losses = comparison.gradient(learner, weights, tasks, dense)
+        evaluated = comparison.evaluate(learner, weights, tasks)
+        return gradients, [losses["loss"].tolist(), evaluated.tolist()]
+
+    _assert_same_bits(on_threads, compute)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 16])
+def test_what_is_drawn_ahead_is_what_would_be_drawn(on_threads, threads):
+    on_threads(threads)
+    generator = torch.Generator().manual_seed(0)
+    alone = torch.Generator().manual_seed(0)
+    draw = cores.ahead(lambda source: torch.randn(5, generator=source), generator)
+    for _ in range(4):
+        assert torch.equal(draw(), torch.randn(5, generator=alone))
+        assert torch.equal(generator.get_state(), alone.get_state())  # for a checkpoint
+    alone.manual_seed(1)
+    generator.manual_seed(1)  # as a checkpoint sets it
+    assert torch.equal(draw(), torch.randn(5, generator=alone))
+
+
+@pytest.mark.parametrize(("module", "config"), [(train, Config()), (full_train, FullConfig())])
+def test_a_training_that_goes_on_on_other_cores_ends_in_the_same_bits(on_threads, module, config):
+    """Two steps on one core, and two more on sixteen, from a checkpoint; against four on two."""
+    config = replace(config, N=16, T=32, d=16, K=2, batch=64, steps=10)
+    saved: dict[str, np.ndarray] = {}
+
+    def parameters_after(steps: int, threads: int, resumed: dict[str, np.ndarray]):
+        on_threads(threads)
+        weights, generator = module.begun(config)
+        training = module.problem(config, weights, generator, lambda step: {})
+        loop.train(training, steps, [], resumed, lambda state, save: saved.update(save()))
+        return training.parameters
+
+    expected = parameters_after(4, 2, {})
+    parameters_after(2, 1, {})
+    parameters = parameters_after(4, 16, dict(saved))
+    for name, tensor in expected.items():
+        assert torch.equal(parameters[name], tensor), name
+
+
 def test_where_no_thread_can_be_started_one_is_enough(on_threads, monkeypatch):
     on_threads(4)
     pool = ThreadPoolExecutor(1)
     pool.shutdown()  # it takes no more work
     monkeypatch.setattr(cores, "_pool", lambda: pool)
     assert list(cores.in_order(abs, [-1, -2, -3])) == [1, 2, 3]
+    draw = cores.ahead(lambda source: torch.rand(1, generator=source), torch.Generator())
+    assert draw() != draw()
 
 
 @pytest.mark.parametrize(
@@ -137,3 +230,31 @@ def test_neither_more_than_fits_nor_what_was_free_long_ago(monkeypatch, seconds,
     clock = SimpleNamespace(monotonic=lambda: 100.0 + seconds, process_time=lambda: 50.0)
     monkeypatch.setattr(cores, "time", clock)
     assert cores.free_cores() == free
+
+
+def test_trainings_side_by_side_share_the_cores_and_one_that_is_left_has_them_all(monkeypatch):
+    """Of eight cores, which the system shares evenly among the threads of all."""
+    count = 8
+    monkeypatch.setattr(device, "core_count", lambda: count)
+    monkeypatch.setattr(cores, "_room", lambda: 100)
+    trainings = [SimpleNamespace(threads=1, used=0.0, last=cores._last) for _ in range(3)]
+    idle = 0.0
+    shares = []
+    for now in range(100, 130):
+        if now == 115:
+            trainings = trainings[:1]
+        threads = sum(training.threads for training in trainings)
+        idle += 2 * max(0, count - threads)
+        monkeypatch.setattr(cores, "_idle_seconds", lambda idle=idle: idle)
+        for training in trainings:
+            training.used += 2 * training.threads * min(1.0, count / threads)
+            clock = SimpleNamespace(
+                monotonic=lambda now=now: 2.0 * now, process_time=lambda used=training.used: used
+            )
+            monkeypatch.setattr(cores, "time", clock)
+            monkeypatch.setattr(cores, "_last", training.last)
+            training.threads = cores.free_cores()
+            training.last = cores._last
+        shares.append([training.threads for training in trainings])
+    assert sum(shares[14]) <= count + 1 and min(shares[14]) >= 2
+    assert shares[-1] == [count]

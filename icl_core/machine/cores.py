@@ -7,7 +7,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from typing import NamedTuple, TypeVar
 
@@ -26,11 +27,11 @@ Result = TypeVar("Result")
 def in_order(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[Result]:
     """Yield `work` of each part, in their order.
 
-    Several threads share the parts where this process trains on a CPU, one thread of torch each:
-    they gain nothing on a GPU, and elsewhere a call of torch has several threads of its own. As
-    many parts as there are threads are in memory at once.
+    Several threads share the parts, one thread of torch each. As many parts as there are threads
+    are in memory at once.
     """
-    if device.is_gpu() or torch.get_num_threads() > 1 or (threads := free_cores()) < 2:
+    threads = _threads()
+    if threads < 2:
         yield from map(work, parts)
         return
     pool = _pool()
@@ -45,6 +46,49 @@ def in_order(work: Callable[[Part], Result], parts: Iterable[Part]) -> Iterator[
             results.clear()
             yield work(part)
     yield from (result.result() for result in results)
+
+
+def ahead(
+    draw: Callable[[torch.Generator], Result], generator: torch.Generator
+) -> Callable[[], Result]:
+    """Return a function whose calls return `draw(generator)`, one after the other. A thread draws
+    the next one while the caller uses this one.
+
+    It draws from a copy: `generator` is where the calls so far have left it, so that a checkpoint
+    can be made of it at any time; and where it is set back, the next call draws from there.
+    """
+    begun: _Draw | None = None
+
+    def drawn() -> Result:
+        nonlocal begun
+        if begun is not None and torch.equal(begun.start, generator.get_state()):
+            result = begun.result.result()
+            generator.set_state(begun.generator.get_state())
+        else:
+            result = draw(generator)
+        begun = None
+        if _threads() > 1:
+            copy = generator.clone_state()
+            with suppress(RuntimeError):  # no thread can be started here
+                begun = _Draw(copy.get_state(), copy, _pool().submit(draw, copy))
+        return result
+
+    return drawn
+
+
+class _Draw(NamedTuple):
+    """What is drawn in a thread: from which state, and from the copy that holds the state behind it
+    once there is a result."""
+
+    start: torch.Tensor
+    generator: torch.Generator
+    result: Future
+
+
+def _threads() -> int:
+    """Return how many threads may share a computation: one on a GPU, where several gain nothing,
+    and where a call of torch has several threads of its own, as outside of trainings."""
+    return 1 if device.is_gpu() or torch.get_num_threads() > 1 else free_cores()
 
 
 def free_cores() -> int:

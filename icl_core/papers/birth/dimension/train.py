@@ -13,11 +13,12 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from icl_core.contract.experiment import Progress, Tensors, names
-from icl_core.machine import device
+from icl_core.machine import cores
 from icl_core.papers.birth.dimension import one_step
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, training, widths_of
 from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.fast_forward import (
+    Chunk,
     counted_positions,
     layer1,
     layer2,
@@ -27,8 +28,8 @@ from icl_core.papers.birth.shared.fast_forward import (
 )
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import recalled
-from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
-from icl_core.papers.birth.shared.train import begun, task_of
+from icl_core.papers.birth.shared.task import Batch, Task, make_task
+from icl_core.papers.birth.shared.train import batches, begun
 from icl_core.training import loop, phases
 from icl_core.training.run_grid import RunGrid
 
@@ -102,10 +103,12 @@ def attended(
     """Return, at the n in-context positions, what W_O2 reads, the logits without W_O2, and the
     character that follows."""
     tables = make_tables(weights.with_(W_O2=torch.zeros_like(weights.W_O2)), 2)
-    read = []
-    logits = []
-    targets = []
-    for part in split(batch, counted_positions(batch, "in_context"), None):
+
+    def work(part: Chunk) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the same of the positions of a chunk."""
+        read = []
+        logits = []
+        targets = []
         h = layer1(tables, part.tokens)[0]  # (b, T, d)
         for sequences, columns in query_blocks(part):
             block = part.block(sequences, columns)
@@ -114,6 +117,10 @@ def attended(
             read.append(c.flatten(0, 1)[valid] @ weights.V2.T)  # (valid, d)
             logits.append(block_logits[valid])  # (valid, N)
             targets.append(block.targets.flatten()[valid])  # (valid,)
+        return torch.cat(read), torch.cat(logits), torch.cat(targets)
+
+    parts = split(batch, counted_positions(batch, "in_context"), None)
+    read, logits, targets = zip(*cores.in_order(work, parts), strict=True)
     return torch.cat(read), torch.cat(logits), torch.cat(targets)
 
 
@@ -124,7 +131,8 @@ def loss_and_gradient(
     logits: Float[Tensor, "n N"],
     targets: Int[Tensor, "n"],
 ) -> tuple[Float[Tensor, "rates"], Float[Tensor, "rates d d"]]:
-    """Return the mean cross-entropy with each of several W_O2, and its gradient.
+    """Return the mean cross-entropy with each of several W_O2, and its gradient; each W_O2 is a
+    part of its own for the cores.
 
     `x` is what W_O2 reads, `logits` are those without W_O2; see `attended`.
     """
@@ -133,13 +141,19 @@ def loss_and_gradient(
     x = pad(x, (0, 0, *padding))  # (rows, d)
     logits = pad(logits, (0, 0, *padding))  # (rows, N)
     targets = pad(targets, padding)  # (rows,)
-    log_p = (logits + x @ (W_U @ matrices).mT).log_softmax(-1)  # (rates, rows, N)
-    index = targets.expand(len(matrices), -1)[..., None]  # (rates, rows, 1)
-    losses = -log_p.gather(2, index)[:, :n].mean((1, 2))  # (rates,)
-    # d loss / d logits = (p - 1[target]) / n, and zero for the added rows
-    slopes = log_p.exp_().scatter_add_(2, index, -torch.ones_like(index, dtype=log_p.dtype)).div_(n)
-    slopes[:, n:] = 0
-    return losses, W_U.T @ (slopes.mT @ x)  # (rates, d, d)
+    index = targets[:, None]  # (rows, 1)
+
+    def work(W_O2: Float[Tensor, "d d"]) -> tuple[Tensor, Tensor]:
+        """Return the loss with one matrix, and its gradient."""
+        log_p = (logits + x @ (W_U @ W_O2).T).log_softmax(-1)  # (rows, N)
+        loss = -log_p.gather(1, index)[:n].mean()
+        # d loss / d logits = (p - 1[target]) / n, and zero for the added rows
+        slopes = log_p.exp_().scatter_add_(1, index, -torch.ones_like(index, dtype=log_p.dtype))
+        slopes.div_(n)[n:] = 0  # (rows, N)
+        return loss, W_U.T @ (slopes.T @ x)  # (d, d)
+
+    losses, gradients = zip(*cores.in_order(work, matrices), strict=True)
+    return torch.stack(losses), torch.stack(gradients)
 
 
 def recalls(weights: Weights, matrices: Float[Tensor, "rates d d"]) -> Float[Tensor, "rates"]:
@@ -168,13 +182,12 @@ def _train(
     """Train W_O2 at one width with one seed, at all learning rates, and return the curves."""
     config = training(whole, d, seed)
     weights, generator = begun(config)
-    task = task_of(config)
+    draw = batches(config, generator)
     rates = rates_of(config)
     parameters = {f"W_O2 {index}": weights.W_O2.clone() for index in range(len(rates))}
 
     def step(index: int) -> tuple[dict[str, Tensor], loop.Measures]:
-        batch = sample(task, config.batch, generator, device.current_device())
-        x, logits, targets = attended(weights, batch)
+        x, logits, targets = attended(weights, draw())
         matrices = _stacked(parameters)
         losses, gradients = loss_and_gradient(weights.W_U, matrices, x, logits, targets)
         return dict(zip(parameters, gradients, strict=True)), {"loss": losses.tolist()}
@@ -241,7 +254,8 @@ def _one_step_of_seed(config: Config, task: Task, seed: int) -> dict[str, Tensor
     measures["one_step/signal"] = S.diagonal(dim1=-2, dim2=-1).mean(-1)  # (numbers,)
     noise = [one_step.noise(S, d, scale) for d in widths]  # (numbers,) each
     measures["theory/noise"] = torch.stack(noise, -1)  # (numbers, widths)
-    recall = [one_step.expected_recall(S, d, scale) for d in FINE]  # (numbers,) each
+    expected = partial(one_step.expected_recall, S, scale=scale)
+    recall = list(cores.in_order(expected, FINE))  # (numbers,) each
     measures["theory/recall"] = torch.stack(recall, -1)  # (numbers, fine)
     measures["one_step/S"] = S
     return measures

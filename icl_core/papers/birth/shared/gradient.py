@@ -181,8 +181,7 @@ def _gathered(
     total: dict[str, Tensor] = {}
     loss = torch.zeros_like(counted, dtype=dtype)  # (batch, T)
     right = torch.zeros_like(loss)  # (batch, T)
-    parts = list(parts)
-    for part, (sums, losses, hits) in zip(parts, cores.in_order(work, parts), strict=True):
+    for part, (sums, losses, hits) in cores.in_order(lambda part: (part, work(part)), parts):
         loss[part.rows[:, None], part.queries] = losses
         right[part.rows[:, None], part.queries] = hits
         add(total, sums)

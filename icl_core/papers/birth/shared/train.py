@@ -11,7 +11,7 @@ import torch
 
 from icl_core.contract.experiment import Tensors
 from icl_core.contract.seeds import other_seeds
-from icl_core.machine import device
+from icl_core.machine import cores, device
 from icl_core.papers.birth.shared import gradient, own_matrices, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
@@ -119,6 +119,12 @@ def _first(config: Config) -> Weights:
     return Weights(**tensors)
 
 
+def batches(config: Any, generator: torch.Generator) -> Callable[[], Batch]:
+    """Return what draws the fresh batch of every step."""
+    where = device.current_device()
+    return cores.ahead(partial(sample, task_of(config), config.batch, device=where), generator)
+
+
 def problem(
     config: Config,
     weights: Weights,
@@ -127,10 +133,10 @@ def problem(
 ) -> loop.Problem:
     """Return the training of `weights`, in place, on fresh batches; `watch` is what its evaluations
     measure."""
-    task = task_of(config)
+    draw = batches(config, generator)
 
     def step(index: int):
-        batch = sample(task, config.batch, generator, device.current_device())
+        batch = draw()
         train = trained_names(config, index)
         gradients, measures = gradient.loss_and_gradient(
             weights, batch, config.positions, train, config.layers

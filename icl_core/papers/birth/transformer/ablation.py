@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from icl_core.machine import cores
 from icl_core.papers.birth.shared.accuracy import hits, share
 from icl_core.papers.birth.shared.full.head_scores import achieved, loss_and_hits, passes
 from icl_core.papers.birth.shared.full.model import (
@@ -155,11 +156,11 @@ class Bench:
         if by == "patch":
             return self._patched(pairs) if self.patches else dict.fromkeys(MEASURES, float("nan"))
         outputs = self.mean if by == "mean" else torch.zeros_like(self.mean)  # (L, H, T, d_H)
-        outcomes = []
-        for part in self._parts:
-            logits = self._logits(part, pairs, outputs[:, None])
-            outcomes.append(loss_and_hits(logits, part.batch))
-        measures = achieved(self.batch, outcomes)
+
+        def outcome_of(part: _Part) -> tuple[Tensor, Tensor]:
+            return loss_and_hits(self._logits(part, pairs, outputs[:, None]), part.batch)
+
+        measures = achieved(self.batch, list(cores.in_order(outcome_of, self._parts)))
         return {name: measures.get(name, float("nan")) for name in MEASURES}
 
     def _patched(self, pairs: list[tuple[int, int]]) -> dict[str, float]:
@@ -168,8 +169,12 @@ class Bench:
         losses: list[Tensor] = []
         right: list[Tensor] = []
         as_corrupted: list[Tensor] = []
-        for part in self._clean_parts:
-            logits = self._logits(part, pairs, self.other[:, part.rows])
+        other_outputs = self.other  # (L, batch, H, T, d_H)
+
+        def logits_of_part(part: _Part) -> tuple[_Part, Tensor]:
+            return part, self._logits(part, pairs, other_outputs[:, part.rows])
+
+        for part, logits in cores.in_order(logits_of_part, self._clean_parts):
             loss, hit = loss_and_hits(logits, part.batch)
             losses.append(loss)
             right.append(hit)

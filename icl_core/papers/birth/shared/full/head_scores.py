@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.machine import cores
 from icl_core.papers.birth.shared.accuracy import hits, share
 from icl_core.papers.birth.shared.behaviour import Behaviour, Measures, measure, summary
 from icl_core.papers.birth.shared.full.model import Pass, Weights, forward, layers_of
@@ -32,9 +33,13 @@ def head_names(layers: int, heads: int) -> list[str]:
 def passes(weights: Weights, batch: Batch, heads: int) -> Iterator[tuple[Tensor, Batch, Pass]]:
     """Run the model over a batch in chunks that fit the cache. Yield of each chunk the indices of
     its sequences, the sequences, and what the model makes of them."""
-    for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
+
+    @torch.no_grad()  # also in a thread of its own
+    def work(rows: Tensor) -> tuple[Tensor, Batch, Pass]:
         part = batch.take(rows, batch.tokens.device)
-        yield rows, part, forward(weights, part.inputs, heads)
+        return rows, part, forward(weights, part.inputs, heads)
+
+    return cores.in_order(work, torch.arange(len(batch.inputs)).split(chunk_of(batch)))
 
 
 @torch.no_grad()

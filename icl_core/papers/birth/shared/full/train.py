@@ -14,8 +14,8 @@ from icl_core.machine import cores, device
 from icl_core.papers.birth.shared.accuracy import hits
 from icl_core.papers.birth.shared.full.model import Weights, forward, initialise
 from icl_core.papers.birth.shared.full.settings import Config
-from icl_core.papers.birth.shared.task import Batch, sample
-from icl_core.papers.birth.shared.train import RECORDED, optimiser, task_of
+from icl_core.papers.birth.shared.task import Batch
+from icl_core.papers.birth.shared.train import RECORDED, batches, optimiser
 from icl_core.training import loop
 
 TOKENS = 2048  # of a chunk
@@ -128,7 +128,7 @@ def problem(
 ) -> loop.Problem:
     """Return the training of `weights`, in place, on fresh batches, each of which tells its
     gradients' norms; `watch` is what its evaluations measure."""
-    task = task_of(config)
+    draw = batches(config, generator)
     names = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
     slope_of = partial(
         loss_and_gradient,
@@ -140,8 +140,7 @@ def problem(
     )
 
     def step(index: int) -> Any:
-        batch = sample(task, config.batch, generator, device.current_device())
-        gradients, measures = slope_of(batch)
+        gradients, measures = slope_of(draw())
         norms = {f"gradient_{name}": float(slope.norm()) for name, slope in gradients.items()}
         return gradients, {**{name: measures[name] for name in RECORDED}, **norms}
 
