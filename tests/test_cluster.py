@@ -38,7 +38,7 @@ SOON = (
     "from icl_core.jobs import job_progress\njob_progress.FIRST_CHECKPOINT = "
     "job_progress.CHECKPOINT = 0.0\n"
 )
-TIMING = ("seconds", "date")
+TIMING = ("seconds", "waited", "date")
 # five processes begin here, and other tests may go on beside them
 wait_for = partial(wait, seconds=300)
 

@@ -23,7 +23,7 @@ from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
-TIMING = ("seconds", "date")
+TIMING = ("seconds", "waited", "date")
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,15 @@ def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_ar
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
 
 
+def test_what_one_waits_for_a_run_that_goes_alone_is_not_its_processor_time(runs):
+    info = {"device": device.describe(), "seconds": 16.0, "waited": 9.0}
+    runs.save(TOY, config(seed=1), {}, info)
+    assert estimate.estimate_seconds(Request(TOY, config())) == pytest.approx(9.0 + FIGURES)
+    (beside_others,) = estimate.estimates(TOY, [config()])
+    assert beside_others == pytest.approx(16.0 + FIGURES)  # each then has one core
+    assert runs.headers(TOY)[0].waited == 9.0
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -2,6 +2,7 @@
 run goes on from."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -77,6 +78,35 @@ def test_what_a_training_took_is_told_with_what_it_made():
     assert progress.take(["a"]).made is None
     progress.give("a", {"x": np.ones(1)})
     assert other.load_result("a") and other.seconds == 3.5
+
+
+@pytest.mark.parametrize(
+    ("clock", "computed", "waited"),
+    [
+        (6.0, 10.0, 6.0),  # two cores
+        (30.0, 10.0, 10.0),  # one core, and others have held it up
+    ],
+)
+def test_the_time_that_one_waits_is_by_the_clock_unless_others_hold_it_up(
+    monkeypatch, clock, computed, waited
+):
+    own_job = Job(ask())
+    identity = phase_helper.identity_of(own_job.request())
+
+    def after(seconds: float, of_computing: float) -> job_progress.JobProgress:
+        """A worker at so many seconds of its work."""
+        progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
+        monkeypatch.setattr(progress, "_start", time.monotonic() - seconds)
+        monkeypatch.setattr(progress, "_clock", lambda: progress._clock_start + of_computing)
+        return progress
+
+    first = after(clock, computed)
+    assert first.seconds() == pytest.approx(computed)
+    assert first.waited() == pytest.approx(waited, abs=0.1)
+    first._save_checkpoint({"x": np.ones(1)})
+    next_one = after(2.0, 1.0)  # goes on from there
+    assert next_one.seconds() == pytest.approx(computed + 1.0)
+    assert next_one.waited() == pytest.approx(waited + 1.0, abs=0.1)
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):

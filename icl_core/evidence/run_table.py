@@ -78,8 +78,8 @@ class RunRow:
 
     @property
     def seconds(self) -> float | None:
-        """How long the training took; None if that is not known."""
-        seconds = self.header.info.get("seconds")
+        """How long one waited for the training; None if that is not known."""
+        seconds = self.header.waited
         if isinstance(seconds, (int, float)) and math.isfinite(seconds):
             return float(seconds)
         return None

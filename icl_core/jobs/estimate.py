@@ -5,7 +5,9 @@ Known are the runs of the presets, whose seconds are shipped in artifacts/second
 to the pace of this machine, and the runs that were trained here. The cost of a run is counted in
 operations (`Experiment.cost`), but how many of them a second makes depends on the settings: small
 products are mostly waiting. So the seconds of an operation are those of the nearest runs. Seconds
-are of processor time, which other processes do not stretch.
+are of processor time, which other processes do not stretch; of a run that is trained alone, those
+that one waits for it where no other process holds it up, as far as runs trained here tell: several
+cores take less than their processor time.
 """
 
 import json
@@ -122,8 +124,8 @@ class _KnownRun:
 
 
 def estimate_seconds(request: Request) -> float | None:
-    """Return the seconds until the figures of a run are there, on an idle core; None if no run is
-    known."""
+    """Return the seconds until the figures of a run are there, on an idle machine; None if no run
+    is known."""
     return estimates(request.id, [request.config], alone=True)[0]
 
 
@@ -133,7 +135,8 @@ def estimates(
     """Return `estimate_seconds` of each of `configs`, reading the known runs once for all.
 
     Runs of one tensor program take less time each: with `alone` they are left out, if there are
-    others.
+    others. Where several runs are trained at once, each has a core: without `alone` the seconds of
+    a run are those of one core.
     """
     experiment = registry.experiment(experiment_id)
     known = [*_presets(experiment_id), *_trained_here(experiment_id, alone)]
@@ -176,7 +179,7 @@ def _trained_here(experiment_id: str, alone: bool) -> list[_KnownRun]:
         _KnownRun(
             header.config,
             _cost(experiment.cost, typed_config(header)),
-            header.info["seconds"],
+            header.waited if alone else header.info["seconds"],
             TRAINED_HERE,
         )
         for header in headers

@@ -86,6 +86,7 @@ class JobProgress(SharedProgress):
         self._phase = ("", 0, 0)  # what is done now, its first step and its number of steps
         self._entered = False  # a training was entered, and nothing reported since
         self._seconds_before = 0.0  # of computing by earlier workers
+        self._waited_before = 0.0  # `waited` for them
         self._checkpoint: Tensors | None = None
         self._read_checkpoint()
         # steps that were not done in the time since `_start`, for the estimate of the time left
@@ -191,6 +192,12 @@ class JobProgress(SharedProgress):
             + (self._clock() - self._clock_start) / self.together
         )
 
+    def waited(self) -> float:
+        """Return the seconds by the clock so far, without what other processes held up: at most
+        `seconds`, and less where several cores computed at once."""
+        by_clock = time.monotonic() - self._start
+        return self._waited_before + min(by_clock, self.seconds() - self._seconds_before)
+
     def write_state(self) -> None:
         """Write the state for the pages."""
         step = min(self._step + self.shared.steps_elsewhere(), self.total)
@@ -264,7 +271,8 @@ class JobProgress(SharedProgress):
             "loss": self.loss,
             "threads": self.threads,
         }
-        return {**self.identity, **circumstances, "seconds": self.seconds()}
+        times = {"seconds": self.seconds(), "waited": self.waited()}
+        return {**self.identity, **circumstances, **times}
 
     def _read_checkpoint(self) -> None:
         """Continue from the checkpoint. Start anew if there is none, or if it is damaged or of
@@ -282,6 +290,7 @@ class JobProgress(SharedProgress):
                 self.first_step = reached["step"]
                 self.shared.mark_counted(phases.finished_phases(tensors))
                 self._seconds_before = reached["seconds"]
+                self._waited_before = record.get("waited", reached["seconds"])
                 self._step = reached["step"]
                 self.total = reached["total"]
                 self.loss = reached["loss"]

@@ -298,6 +298,7 @@ def _run_info(progress: JobProgress) -> dict[str, Any]:
         "packages": {"python": platform.python_version(), **packages},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
+        "waited": round(progress.waited(), 3),
     }
     if progress.together > 1:
         info["together"] = progress.together

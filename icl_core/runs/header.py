@@ -57,8 +57,9 @@ class Header:
     experiment  the experiment's id
     key         the run's key, see `key_of_record`
     config      the settings as files hold them, by field
-    info        version, packages, device, precision, threads, seconds, date, metrics (a `message`
-                if they failed), and for a shipped run the names of its `presets`
+    info        version, packages, device, precision, threads, seconds of processor time and those
+                `waited`, date, metrics (a `message` if they failed), and for a shipped run the
+                names of its `presets`
     digest      a hash of the content
     origin      "shipped", "local" or "atlas"
     path        the file
@@ -71,6 +72,12 @@ class Header:
     digest: str
     origin: str
     path: Path
+
+    @property
+    def waited(self) -> float | None:
+        """The seconds that one waited for the training; where only its processor time is known,
+        that."""
+        return self.info.get("waited") or self.info.get("seconds")
 
     @cached_property
     def _typed(self) -> Any:

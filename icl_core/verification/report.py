@@ -101,7 +101,7 @@ def _protocol(row: ClaimRow, record: Record | None) -> Iterator[tuple[str, str]]
 def _run_lines(row: ClaimRow, header: Header) -> Iterator[tuple[str, str]]:
     """Yield what is known of the run that decides."""
     yield "Run", row.size
-    seconds = header.info.get("seconds")
+    seconds = header.waited
     if header.origin != ATLAS and isinstance(seconds, (int, float)):
         device = printable(str(header.info.get("device") or ""))
         yield "Training", f"{seconds:,.0f} s on {device}".removesuffix(" on ")

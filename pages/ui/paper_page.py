@@ -170,7 +170,7 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not trained
         made_here = "Trained here" if trains else "Measured here, not trained"
         origin = _ORIGINS.get(exact.origin, made_here)
-        time = formats.duration(exact.info.get("seconds"))
+        time = formats.duration(exact.waited)
         device = exact.info.get("device", "this machine")
         took = "; training it took" if exact.origin in _ORIGINS else ":"
         note = escape_markdown(code.note(exact))
