@@ -16,6 +16,7 @@ from icl_core.jobs import (
 )
 from icl_core.jobs.folder import Job, jobs_folder
 from icl_core.jobs.phase_helper import SharedTrainings
+from icl_core.jobs.train import _run_info
 
 pytestmark = pytest.mark.usefixtures("runs")
 
@@ -92,21 +93,14 @@ def test_the_time_that_one_waits_is_by_the_clock_unless_others_hold_it_up(
 ):
     own_job = Job(ask())
     identity = phase_helper.identity_of(own_job.request())
-
-    def after(seconds: float, of_computing: float) -> job_progress.JobProgress:
-        """A worker at so many seconds of its work."""
-        progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
-        monkeypatch.setattr(progress, "_start", time.monotonic() - seconds)
-        monkeypatch.setattr(progress, "_clock", lambda: progress._clock_start + of_computing)
-        return progress
-
-    first = after(clock, computed)
-    assert first.seconds() == pytest.approx(computed)
-    assert first.waited() == pytest.approx(waited, abs=0.1)
-    first._save_checkpoint({"x": np.ones(1)})
-    next_one = after(2.0, 1.0)  # goes on from there
-    assert next_one.seconds() == pytest.approx(computed + 1.0)
-    assert next_one.waited() == pytest.approx(waited + 1.0, abs=0.1)
+    progress = job_progress.JobProgress(own_job, identity, 1, lambda: False, lambda: True)
+    progress.start = time.monotonic() - clock
+    monkeypatch.setattr(progress, "_clock", lambda: progress._clock_start + computed)
+    for before in (0.0, 5.0):  # by an earlier worker, whose checkpoint tells no more
+        progress.seconds_before = before
+        info = _run_info(progress)
+        assert info["seconds"] == pytest.approx(before + computed)
+        assert info["waited"] == pytest.approx(before + waited, abs=0.1)
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):

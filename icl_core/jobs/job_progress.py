@@ -85,18 +85,17 @@ class JobProgress(SharedProgress):
         self._spare = 0  # trainings that another worker could do
         self._phase = ("", 0, 0)  # what is done now, its first step and its number of steps
         self._entered = False  # a training was entered, and nothing reported since
-        self._seconds_before = 0.0  # of computing by earlier workers
-        self._waited_before = 0.0  # `waited` for them
+        self.seconds_before = 0.0  # of computing by earlier workers
         self._checkpoint: Tensors | None = None
         self._read_checkpoint()
         # steps that were not done in the time since `_start`, for the estimate of the time left
         self._steps_not_timed = self.first_step + self.shared.steps_elsewhere()
-        self._start = time.monotonic()
+        self.start = time.monotonic()
         self._clock_start = self._clock()
-        self._readings = [_Reading(self._start, self._clock_start, 0)]
-        self._look_at = self._start
-        self._write_at = self._start
-        self._checkpoint_at = self._start + FIRST_CHECKPOINT
+        self._readings = [_Reading(self.start, self._clock_start, 0)]
+        self._look_at = self.start
+        self._write_at = self.start
+        self._checkpoint_at = self.start + FIRST_CHECKPOINT
         self._preview = PreviewWriter(job.preview)
 
     def resume(self) -> Tensors | None:
@@ -169,7 +168,7 @@ class JobProgress(SharedProgress):
             # On a slow disk, writing takes a tenth of the time at most, that of all runs of a
             # tensor program together.
             longest = WRITE * self.together**0.5
-            pause = min(longest, max(FIRST_WRITE, (now - self._start) / 10))
+            pause = min(longest, max(FIRST_WRITE, (now - self.start) / 10))
             self._write_at = max(
                 now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now)
             )
@@ -187,16 +186,10 @@ class JobProgress(SharedProgress):
         """Return the seconds of computing so far, those of earlier workers and of helpers included;
         of a tensor program for several runs, this run's share."""
         return (
-            self._seconds_before
+            self.seconds_before
             + self.shared.seconds
             + (self._clock() - self._clock_start) / self.together
         )
-
-    def waited(self) -> float:
-        """Return the seconds by the clock so far, without what other processes held up: at most
-        `seconds`, and less where several cores computed at once."""
-        by_clock = time.monotonic() - self._start
-        return self._waited_before + min(by_clock, self.seconds() - self._seconds_before)
 
     def write_state(self) -> None:
         """Write the state for the pages."""
@@ -271,8 +264,7 @@ class JobProgress(SharedProgress):
             "loss": self.loss,
             "threads": self.threads,
         }
-        times = {"seconds": self.seconds(), "waited": self.waited()}
-        return {**self.identity, **circumstances, **times}
+        return {**self.identity, **circumstances, "seconds": self.seconds()}
 
     def _read_checkpoint(self) -> None:
         """Continue from the checkpoint. Start anew if there is none, or if it is damaged or of
@@ -289,8 +281,7 @@ class JobProgress(SharedProgress):
                 self._checkpoint = tensors
                 self.first_step = reached["step"]
                 self.shared.mark_counted(phases.finished_phases(tensors))
-                self._seconds_before = reached["seconds"]
-                self._waited_before = record.get("waited", reached["seconds"])
+                self.seconds_before = reached["seconds"]
                 self._step = reached["step"]
                 self.total = reached["total"]
                 self.loss = reached["loss"]

@@ -293,12 +293,14 @@ def _measure_run(experiment: Experiment, run: Run) -> dict[str, Any]:
 def _run_info(progress: JobProgress) -> dict[str, Any]:
     """Return the circumstances of a training, for the metadata of the run's file."""
     packages = {name: version(name) for name in PACKAGES}
+    by_clock = progress.seconds_before + time.monotonic() - progress.start
     info: dict[str, Any] = {
         **{name: progress.identity[name] for name in ("version", "device", "precision", "code")},
         "packages": {"python": platform.python_version(), **packages},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
-        "waited": round(progress.waited(), 3),
+        # beyond its seconds of computing others held the run up
+        "waited": round(min(by_clock, progress.seconds()), 3),
     }
     if progress.together > 1:
         info["together"] = progress.together
