@@ -171,12 +171,13 @@ def distance(settings_class: type, config: Mapping[str, Any], other: Mapping[str
     difference as a fraction of the field's range. Another choice counts 1."""
     knobs = {knob.was or name: knob for name, knob in knobs_of(settings_class).items()}
     return sum(
-        _field_distance(name, knob, config.get(name), other.get(name))
+        field_distance(name, knob, config.get(name), other.get(name))
         for name, knob in knobs.items()
     )
 
 
-def _field_distance(name: str, knob: Knob, value: Any, other: Any) -> float:
+def field_distance(name: str, knob: Knob, value: Any, other: Any) -> float:
+    """Return what one field, by its name in files, adds to the distance of two settings."""
     if value == other:
         return 0.0
     if name in ("seed", "seeds"):

@@ -8,7 +8,9 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from itertools import chain
+from typing import Any, NamedTuple
 
 from icl_core import registry
 from icl_core.contract.claims import (
@@ -22,7 +24,9 @@ from icl_core.contract.claims import (
 from icl_core.contract.experiment import Experiment, Run
 from icl_core.contract.knobs import NotHere, knobs_of
 from icl_core.machine import device
+from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.file import Damaged
+from icl_core.runs.settings_index import SettingsIndex
 from icl_core.runs.store import Header, Store, typed_config
 
 FAILED = tuple(failed for _, failed in VERDICTS.values())
@@ -183,8 +187,12 @@ def of_experiment(name: str, store: Store) -> list[Finding]:
 
     Claims that no run has measured come last, as not run. Imports the experiment, hence torch.
     """
-    findings = [finding for header in store.headers(name) for finding in of_run(header)]
-    findings += of_atlas(name, store)
+    of_runs = [finding for header in store.headers(name) for finding in of_run(header)]
+    return _completed(name, [*of_runs, *of_atlas(name, store)])
+
+
+def _completed(name: str, findings: list[Finding]) -> list[Finding]:
+    """Return the findings of an experiment and, at the end, its claims that no run has measured."""
     measured = {finding.metric.claim.id for finding in findings}
     for claim in registry.experiment(name).claims:
         if claim.id not in measured:
@@ -218,12 +226,12 @@ class Summary:
         """A finding to take the claim from."""
         return (self.here or self.elsewhere)[0]
 
-    @property
+    @cached_property
     def verdict(self) -> str:
         """The least favourable verdict at the claim's setting; without a run there "toy" if other
         runs have measured it, else "not run"."""
         if self.here:
-            return min((finding.verdict for finding in self.here), key=verdict_rank)
+            return min({finding.verdict for finding in self.here}, key=verdict_rank)
         is_elsewhere = any(finding.verdict == ELSEWHERE for finding in self.elsewhere)
         return CLASSROOM_ONLY if is_elsewhere else NOT_RUN
 
@@ -234,21 +242,76 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
     Runs that were computed here count only where no shipped run is at the claim's setting. Runs of
     a folded claim stand with the claim that says the same, if that one is among the findings.
     """
+    return _ordered(_by_claim(findings).values())
+
+
+def _by_claim(findings: Iterable[Finding]) -> dict[tuple[str, str], Summary]:
+    """Return the findings by experiment and claim."""
     groups: dict[tuple[str, str], list[Finding]] = defaultdict(list)
     for finding in findings:
         groups[finding.experiment, finding.metric.claim.id].append(finding)
     for claim, into in _folded_claims().items():
         if claim in groups and into in groups:
             groups[into] += groups.pop(claim)
-    grouped = []
-    for group in groups.values():
-        elsewhere = [finding for finding in group if finding.verdict in (ELSEWHERE, NOT_RUN)]
-        here = [finding for finding in group if finding.verdict not in (ELSEWHERE, NOT_RUN)]
-        shipped = [
-            finding for finding in here if finding.header and finding.header.origin == "shipped"
-        ]
-        grouped.append(Summary(tuple(shipped or here), tuple(elsewhere)))
-    return sorted(grouped, key=lambda summary: verdict_rank(summary.verdict))
+    return {claim: _summary(group) for claim, group in groups.items()}
+
+
+def _summary(group: Sequence[Finding]) -> Summary:
+    elsewhere = [finding for finding in group if finding.verdict in (ELSEWHERE, NOT_RUN)]
+    here = [finding for finding in group if finding.verdict not in (ELSEWHERE, NOT_RUN)]
+    shipped = [finding for finding in here if finding.header and finding.header.origin == "shipped"]
+    return Summary(tuple(shipped or here), tuple(elsewhere))
+
+
+def _ordered(unordered: Iterable[Summary]) -> list[Summary]:
+    return sorted(unordered, key=lambda summary: verdict_rank(summary.verdict))
+
+
+class _Collected(NamedTuple):
+    """What the runs of an experiment measured, by run and by claim, and which runs these are."""
+
+    experiment: Experiment
+    index: SettingsIndex
+    atlas: Header | None
+    by_run: Mapping[Header, list[Finding]]
+    by_claim: Mapping[tuple[str, str], Summary]
+
+
+_collected: dict[str, _Collected] = {}  # by experiment
+
+
+def summaries_led_by(shown: Header | None, name: str, store: Store) -> list[Summary]:
+    """Return the summaries of an experiment over all its runs, in each what the run `shown` has
+    measured first. They are made anew when a run comes or goes."""
+    experiment = registry.experiment(name)
+    index = store.index(name)
+    atlas = store.atlases.whole(name)
+    known = _collected.get(name)
+    if known is None or known[:3] != (experiment, index, atlas):
+        former = known.by_run if known and known.experiment is experiment else {}
+        by_run = {
+            header: former[header] if header in former else of_run(header)
+            for header in index.headers
+            if header.origin != ATLAS
+        }
+        findings = [*chain.from_iterable(by_run.values()), *of_atlas(name, store)]
+        by_claim = _by_claim(_completed(name, findings))
+        known = _collected[name] = _Collected(experiment, index, atlas, by_run, by_claim)
+    own: dict[tuple[str, str], list[Finding]] = {}
+    folded = _folded_claims()
+    for finding in of_run(shown) if shown else ():
+        claim = (finding.experiment, finding.metric.claim.id)
+        claim = claim if claim in known.by_claim else folded.get(claim, claim)
+        own.setdefault(claim, []).append(finding)
+    led = {claim: _led_by(first, known.by_claim[claim]) for claim, first in own.items()}
+    return _ordered((led | dict(known.by_claim) | led).values())
+
+
+def _led_by(first: list[Finding], summary: Summary) -> Summary:
+    """Return the summary with the findings `first` of one run before all others."""
+    header = first[0].header
+    others = (*summary.here, *summary.elsewhere)
+    return _summary([*first, *(finding for finding in others if finding.header is not header)])
 
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:

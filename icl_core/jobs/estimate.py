@@ -14,10 +14,12 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from icl_core import registry
 from icl_core.contract import settings_io
@@ -29,6 +31,7 @@ from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.header import stored_settings, typed_config
 from icl_core.runs.request import Request
+from icl_core.runs.settings_index import SettingsIndex
 
 
 class PresetSeconds(NamedTuple):
@@ -113,14 +116,21 @@ TRAINED_HERE = 4.0  # weight of a run trained on this machine; that of a preset'
 OLD = 86400.0  # seconds after which a measured pace is forgotten
 
 
-@dataclass(frozen=True)
-class _KnownRun:
-    """A run whose seconds on this machine are known; `settings` by field, as files hold them."""
+class _KnownRun(NamedTuple):
+    """A run of a preset, whose seconds on this machine are known; `settings` by field, as files
+    hold them."""
 
-    settings: dict[str, Any] = field(hash=False)
+    settings: Mapping[str, Any]
     cost: float
     seconds: float
-    weight: float
+
+
+class _TrainedHere(NamedTuple):
+    """The runs that were trained on this machine: their numbers in the index, and the logarithms of
+    their seconds per cost, both of shape (runs,)."""
+
+    numbers: np.ndarray
+    logarithms: np.ndarray
 
 
 def estimate_seconds(request: Request) -> float | None:
@@ -139,8 +149,9 @@ def estimates(
     a run are those of one core.
     """
     experiment = registry.experiment(experiment_id)
-    known = [*_presets(experiment_id), *_trained_here(experiment_id, alone)]
-    return [_estimate(experiment, config, known) for config in configs]
+    presets = list(_presets(experiment_id))
+    index = store.default().index(experiment_id)
+    return [_estimate(experiment, config, presets, index, alone) for config in configs]
 
 
 def _presets(experiment_id: str) -> Iterator[_KnownRun]:
@@ -155,51 +166,56 @@ def _presets(experiment_id: str) -> Iterator[_KnownRun]:
         if preset.name in seconds_by_name:
             cost = _cost(experiment.cost, preset.config)
             seconds = measured.pace.converted(seconds_by_name[preset.name], cost, here)
-            yield _KnownRun(stored_settings(preset.config), cost, seconds, 1.0)
+            yield _KnownRun(stored_settings(preset.config), cost, seconds)
 
 
-def _trained_here(experiment_id: str, alone: bool) -> list[_KnownRun]:
+@lru_cache(32)
+def _trained_here(index: SettingsIndex, alone: bool) -> _TrainedHere:
     """Return the runs that were trained on this machine, by the device that trains now."""
-    headers = [
-        header
-        for header in store.default().headers(experiment_id)
+    local = [
+        (number, header)
+        for number, header in enumerate(index.headers)
         if header.origin == "local"
         and header.info.get("seconds")
         and not header.info.get("given")  # it was trained on another machine
     ]
-    if not headers:
-        return []
+    if not local:
+        return _TrainedHere(np.empty(0, np.intp), np.empty(0))
     from icl_core.machine import device
 
-    headers = [header for header in headers if header.info.get("device") == device.describe()]
+    runs = [run for run in local if run[1].info.get("device") == device.describe()]
     if alone:
-        headers = [header for header in headers if header.info.get("together", 1) == 1] or headers
-    experiment = registry.experiment(experiment_id)
-    return [
-        _KnownRun(
-            header.config,
-            _cost(experiment.cost, typed_config(header)),
-            header.waited if alone else header.info["seconds"],
-            TRAINED_HERE,
-        )
-        for header in headers
-    ]
+        runs = [run for run in runs if run[1].info.get("together", 1) == 1] or runs
+    logarithms = []
+    for _, header in runs:
+        cost = _cost(registry.experiment(header.experiment).cost, typed_config(header))
+        seconds = header.waited if alone else header.info["seconds"]
+        logarithms.append(math.log(seconds / cost))
+    return _TrainedHere(np.array([run[0] for run in runs], np.intp), np.array(logarithms))
 
 
-def _estimate(experiment: Experiment, config: Any, known: Sequence[_KnownRun]) -> float | None:
+def _estimate(
+    experiment: Experiment,
+    config: Any,
+    presets: Sequence[_KnownRun],
+    index: SettingsIndex,
+    alone: bool,
+) -> float | None:
     """Return the cost of `config`, times the weighted geometric mean of the seconds per cost."""
-    if not known:
+    here = _trained_here(index, alone)
+    if not presets and not here.numbers.size:
         return None
     settings = stored_settings(config)
-    weights = [
-        run.weight / (settings_io.distance(experiment.config, settings, run.settings) + NEAR) ** 2
-        for run in known
+    of_presets = [
+        settings_io.distance(experiment.config, settings, run.settings) for run in presets
     ]
-    weighted = sum(
-        weight * math.log(run.seconds / run.cost)
-        for weight, run in zip(weights, known, strict=True)
+    of_runs = index.distances(experiment.config, settings)[here.numbers]
+    weights = np.concatenate(
+        [1 / (np.array(of_presets) + NEAR) ** 2, TRAINED_HERE / (of_runs + NEAR) ** 2]
     )
-    return FIGURES + math.exp(weighted / sum(weights)) * experiment.cost(config)
+    logarithms = [math.log(run.seconds / run.cost) for run in presets]
+    mean = weights @ np.concatenate([logarithms, here.logarithms]) / weights.sum()
+    return FIGURES + math.exp(mean) * experiment.cost(config)
 
 
 @lru_cache(4096)
@@ -236,12 +252,14 @@ def ready_values(request: Request) -> dict[str, list[Any]]:
     settings = request.settings
     knobs = knobs_of(request.experiment.config)
     by_stored_name = {knob.was or name: name for name, knob in knobs.items()}
+    stored_names = list(by_stored_name)
     ready: dict[str, set[Any]] = {name: set() for name in by_stored_name.values()}
-    for run in store.default().every(request.id):
-        differing = [name for name in by_stored_name if run.config.get(name) != settings.get(name)]
-        if len(differing) > 1:
-            continue
-        for name in differing or by_stored_name:
+    index = store.default().index(request.id)
+    differ = index.differences(stored_names, settings)
+    for number in np.flatnonzero(differ.sum(axis=0) <= 1).tolist():
+        run = index.headers[number]
+        differing = [stored_names[field] for field in np.flatnonzero(differ[:, number]).tolist()]
+        for name in differing or stored_names:
             ready[by_stored_name[name]].add(run.config.get(name))
     return {field: _ascending(field, values) for field, values in ready.items()}
 

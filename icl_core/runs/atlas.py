@@ -28,6 +28,7 @@ from icl_core.runs.file import (
 )
 from icl_core.runs.header import (
     Header,
+    Stamp,
     header_of,
     key_of_record,
     new_record,
@@ -175,7 +176,7 @@ class Atlases:
 
 @lru_cache(maxsize=32)
 def _read_cells(
-    path: Path, experiment_id: str, file_stamp: tuple[int, int]
+    path: Path, experiment_id: str, file_stamp: Stamp
 ) -> tuple[Header, dict[str, Header]]:
     """Return the header of an atlas and those of its runs by key; read anew when the file's stamp
     changes."""
@@ -193,7 +194,7 @@ def _read_cells(
 
 
 @lru_cache(maxsize=32)
-def _read_parts(path: Path, file_stamp: tuple[int, int]) -> dict[str, Parts]:
+def _read_parts(path: Path, file_stamp: Stamp) -> dict[str, Parts]:
     """Return the parts of an atlas's runs by key. Raises `Damaged` and `OSError`."""
     record, pool = read_record_and_sizes(path)
     return {
@@ -227,7 +228,7 @@ def _from_pool(pool: Mapping[str, T], cell: Record) -> dict[str, T]:
 
 
 @lru_cache(maxsize=4)
-def _read_content(path: Path, file_stamp: tuple[int, int]) -> tuple[Record, dict[str, np.ndarray]]:
+def _read_content(path: Path, file_stamp: Stamp) -> tuple[Record, dict[str, np.ndarray]]:
     return read(path)
 
 

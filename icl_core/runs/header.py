@@ -1,13 +1,14 @@
 """Headers: what is known of a stored run without reading its tensors, and the key of a run."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from icl_core import registry
 from icl_core.contract import settings_io
@@ -89,12 +90,23 @@ class Header:
             return from_stored(experiment.config, self.config)
 
     @cached_property
-    def _names_documents(self) -> bool:
+    def names_documents(self) -> bool:
         """Whether the settings name a visitor's document, which may be deleted any time."""
-        knobs = knobs_of(type(self._typed))
+        knobs = knobs_of(registry.experiment(self.experiment).config)
         return any(
-            knob.kind == "document" and getattr(self._typed, name) for name, knob in knobs.items()
+            knob.kind == "document" and self.config.get(knob.was or name)
+            for name, knob in knobs.items()
         )
+
+    @cached_property
+    def all_but_seeds(self) -> str:
+        """`all_but_seeds` of the settings."""
+        return all_but_seeds(self.config)
+
+
+def all_but_seeds(settings: Mapping[str, Any]) -> str:
+    """Return what is the same text for settings that differ in nothing but the number of seeds."""
+    return canonical({**settings, "seeds": 0} if "seeds" in settings else settings)
 
 
 def typed_config(header: Header) -> Any:
@@ -104,7 +116,7 @@ def typed_config(header: Header) -> Any:
     computer.
     """
     try:
-        if not header._names_documents:
+        if not header.names_documents:
             return header._typed
         return header._read_config()
     except NotHere:
@@ -158,16 +170,33 @@ def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> H
     )
 
 
+Stamp = tuple[int, int, int, int]
+
+
 class LocalFiles(Protocol):
     """What `Headers` needs of the runs that were computed here (`icl_core.runs.local`)."""
 
     def paths(self) -> Mapping[str, Path]:
-        """Return the file of every run by its key."""
+        """Return the file of every run by its key; the same mapping while no file comes or goes."""
         ...
 
     def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
         """Move a damaged file away."""
         ...
+
+
+class _MadeHere(NamedTuple):
+    """The headers of the runs that were computed here.
+
+    paths          the files whose headers these are
+    by_experiment  those of each experiment, of any version
+    valid          by experiment and version, those whose settings are possible today; and those
+                   that name a document, which are possible while it is there
+    """
+
+    paths: Mapping[str, Path]
+    by_experiment: Mapping[str, list[Header]]
+    valid: dict[tuple[str, int], tuple[list[Header], list[Header]]]
 
 
 class Headers:
@@ -181,20 +210,41 @@ class Headers:
         self.local = local
         self._report = report
         # by file: its stamp when it was read, and its header, None if the file is of no use
-        self._seen: dict[Path, tuple[tuple[int, int], Header | None]] = {}
+        self._seen: dict[Path, tuple[Stamp, Header | None]] = {}
+        self._made_here = _MadeHere({}, {}, {})
 
-    def headers(self, experiment_ids: list[str]) -> Iterator[Header]:
-        """Yield those of the experiments' shipped runs, and of all runs that were computed here."""
-        files = [
-            (path, path.stem, "shipped")
-            for experiment_id in experiment_ids
-            for path in self.files(experiment_id)
-        ]
-        files += [(path, key, "local") for key, path in self.local.paths().items()]
-        for path, key, origin in files:
-            header = self.header(path, key, origin)
-            if header:
-                yield header
+    def headers(self, experiment_id: str) -> list[Header]:
+        """Return those of the experiment's runs at its present version, the shipped ones first."""
+        shipped = [self.header(path, path.stem, "shipped") for path in self.files(experiment_id)]
+        current = [header for header in shipped if header and _is_current(header)]
+        return current + self._local_headers(experiment_id)
+
+    def _local_headers(self, experiment_id: str) -> list[Header]:
+        """Return those of an experiment's runs that were computed here. As long as no file comes or
+        goes they are not looked at again, but for those that need a document."""
+        paths = self.local.paths()
+        known = self._made_here
+        if known.paths is not paths:
+            by_experiment: dict[str, list[Header]] = defaultdict(list)
+            for key, path in paths.items():
+                header = self._checked(path, key, "local")
+                if header:
+                    by_experiment[header.experiment].append(header)
+            known = self._made_here = _MadeHere(paths, by_experiment, {})
+        headers = known.by_experiment.get(experiment_id)
+        if not headers:
+            return []
+        if not registry.imported(experiment_id):
+            return list(filter(_is_current, headers))
+        version = registry.version(experiment_id)
+        if (experiment_id, version) not in known.valid:
+            current = list(filter(_is_current, headers))
+            lasting = [header for header in current if not header.names_documents]
+            others = [header for header in current if header.names_documents]
+            valid = list(filter(self._valid, lasting))
+            known.valid[experiment_id, version] = (valid, others)
+        lasting, others = known.valid[experiment_id, version]
+        return [*lasting, *filter(self._valid, others)]
 
     def shipped_path(self, experiment_id: str, key: str) -> Path:
         """Return the file of a shipped run."""
@@ -212,6 +262,12 @@ class Headers:
 
     def header(self, path: Path, key: str, origin: str) -> Header | None:
         """Return the checked header of a file; None if it is missing, damaged or of no use here."""
+        header = self._checked(path, key, origin)
+        return self._valid(header) if header else None
+
+    def _checked(self, path: Path, key: str, origin: str) -> Header | None:
+        """Return the header of a file, read anew if the file has changed; None if it is missing or
+        damaged."""
         try:
             current = stamp(path)
             seen = self._seen.get(path)  # looked up once, because other threads write there too
@@ -222,7 +278,7 @@ class Headers:
         except Damaged as problem:
             self.set_aside(path, key, origin, problem)
             return None
-        return self._valid(seen[1]) if seen[1] else None
+        return seen[1]
 
     def parts(self, header: Header) -> Parts:
         """Return the bytes of a whole run's tensors, shared ones among them, by what they depend
@@ -263,7 +319,7 @@ class Headers:
         """
         if not registry.imported(header.experiment):
             return header
-        if header.info["version"] != registry.version(header.experiment):
+        if not _is_current(header):
             return header
         try:
             typed_config(header)
@@ -275,8 +331,12 @@ class Headers:
         return header
 
 
+def _is_current(header: Header) -> bool:
+    return header.info["version"] == registry.version(header.experiment)
+
+
 @lru_cache(maxsize=4096)
-def _read_parts(path: Path, file_stamp: tuple[int, int], shared_folder: Path) -> Parts:
+def _read_parts(path: Path, file_stamp: Stamp, shared_folder: Path) -> Parts:
     """Return the parts of a run: of the tensors in its file and of those shared ones that it
     names. Raises `Damaged` and `OSError`."""
     shared = SharedTensors(shared_folder)
@@ -286,10 +346,11 @@ def _read_parts(path: Path, file_stamp: tuple[int, int], shared_folder: Path) ->
     return parts_of(sizes, record["config"].get("seeds", 1))
 
 
-def stamp(path: Path) -> tuple[int, int]:
-    """Return modification time and size, one of which differs once a file has changed.
+def stamp(path: Path) -> Stamp:
+    """Return inode, size, and the times of the last modification and the last change of any kind,
+    one of which differs once a file has changed: the last of them cannot be set.
 
     Raises `OSError`.
     """
     status = path.stat()
-    return status.st_mtime_ns, status.st_size
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -6,9 +6,11 @@ A lost or damaged index is rebuilt from the files; damaged files are set aside.
 """
 
 import re
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from filelock import FileLock
@@ -19,7 +21,27 @@ from icl_core.runs import database
 from icl_core.runs.disk import delete_drafts, move_aside, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
 from icl_core.runs.header import Header, header_of, key_of_record
-from icl_core.runs.run_index import FAILED, RunCache, problem_text
+from icl_core.runs.run_index import FAILED, RunCache, Stamp, problem_text
+
+LOOK = 0.5  # seconds after which the names in the folder are compared, whatever its time says
+TICK = 0.02  # seconds within which two changes of a folder may bear the same time
+
+
+class _Look(NamedTuple):
+    """What a look at the folder has shown.
+
+    stamp       `RunCache.stamp` before it
+    inodes      `RunCache.inodes`
+    paths       the file of every run by its key
+    is_settled  whether any change since then gives another stamp, if no clock is set
+    until       when the next look is due, by the monotonic clock
+    """
+
+    stamp: Stamp
+    inodes: Mapping[str, int]
+    paths: Mapping[str, Path]
+    is_settled: bool
+    until: float
 
 
 class LocalRuns:
@@ -33,6 +55,7 @@ class LocalRuns:
         self._report = report
         self._cache = RunCache(folder / "runs", limit, report)
         self._mended = False  # whether this process has looked through the files
+        self._look: _Look | None = None
 
     def unwritable(self) -> str:
         """Return why nothing can be stored here, a sentence for the visitor; empty if it can."""
@@ -48,8 +71,32 @@ class LocalRuns:
                 )
         return database.refusal()
 
-    def paths(self) -> dict[str, Path]:
-        """Return the file of every run by its key.
+    def paths(self) -> Mapping[str, Path]:
+        """Return the file of every run by its key; the same mapping while no file comes or goes.
+
+        The times of folder and index show most changes at once. But they are coarse, and can be
+        set: so names and inodes are compared as well, and right after a change the index is read
+        again.
+        """
+        now = time.monotonic()
+        stamp = self._cache.stamp()
+        look = self._look
+        if look and look.stamp == stamp and look.is_settled and now < look.until:
+            return look.paths
+        inodes = self._cache.inodes()
+        if look and (look.stamp, look.inodes) == (stamp, inodes) and look.is_settled:
+            paths = look.paths
+        else:
+            indexed = self._indexed_paths()
+            paths = {key: path for key, path in indexed.items() if path.name in inodes}
+        if look and (look.inodes, look.paths) == (inodes, paths):
+            paths = look.paths
+        is_settled = abs(time.time() - stamp.changed) > TICK
+        self._look = _Look(stamp, inodes, paths, is_settled, now + LOOK)
+        return paths
+
+    def _indexed_paths(self) -> Mapping[str, Path]:
+        """Return the file of every run in the index by its key.
 
         The files are looked through once a process, and whenever the index is lost.
         """
@@ -82,6 +129,7 @@ class LocalRuns:
             if self._cache.damaged():
                 self._rebuild_index()
             path = self._cache.put(key, content)
+            self._look = None
         except FAILED as problem:
             raise OSError(
                 f"the run {key} could not be written to {self._cache.folder}: "
@@ -93,6 +141,10 @@ class LocalRuns:
         """Note that the run was used, so that it is kept longer."""
         if not self.unwritable():
             self._cache.use(key)
+            look = self._look
+            if look:  # the index has changed, but names the same files
+                used = look.stamp._replace(database=self._cache.stamp().database)
+                self._look = look._replace(stamp=used)
 
     def delete(self, key: str) -> None:
         """Remove the run from the index and delete its file. Raises `OSError` if it cannot.
@@ -103,6 +155,7 @@ class LocalRuns:
         self._cache.remove(key)
         if path is not None:
             path.unlink(missing_ok=True)
+        self._look = None
 
     def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
         """Move a damaged file away, so that its run counts as absent."""
@@ -154,6 +207,7 @@ class LocalRuns:
 
     def _move_aside(self, path: Path) -> Path | None:
         """Return where the file was moved to; None if it was not."""
+        self._look = None
         return None if limits.read_only() else move_aside(path, self.folder / "aside")
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import diskcache
 from diskcache.core import ENOVAL, MODE_BINARY
@@ -44,6 +44,19 @@ _CLOCK_TOLERANCE = 60.0  # seconds by which the clocks of processes may differ
 _FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
 
 
+class Stamp(NamedTuple):
+    """By what a change of the folder or of the index shows: of each device, inode and time of the
+    last change in nanoseconds, and the size of the index; zeros where one of them is missing."""
+
+    folder: tuple[int, int, int] = (0, 0, 0)
+    database: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    @property
+    def changed(self) -> float:
+        """When the last change was, in seconds since 1970."""
+        return max(self.folder[2], self.database[2]) / 1e9
+
+
 class RunCache:
     """Files of bytes by key, at most `limit` bytes in total: the least recently used go first.
 
@@ -58,6 +71,7 @@ class RunCache:
         self._report = report
         self._cache: diskcache.Cache | None = None
         self._opened: tuple[int, int] | None = None  # identity of the open database
+        self._checked: dict[tuple, Path] = {}  # by row, the file that it names
         # whether an empty index was begun here, which may lack files that were there before
         self.begun = False
 
@@ -75,16 +89,40 @@ class RunCache:
             time.time() + _CLOCK_TOLERANCE,
         )
         paths = {}
-        for key, raw, mode, filename in rows:
+        for row in rows:
             try:
-                if not raw or mode != MODE_BINARY:
-                    raise Refused(
-                        f"expected a file of bytes (mode {MODE_BINARY}), got mode {mode}, raw {raw}"
-                    )
-                paths[checked_key(key)] = self.folder / within(filename)
+                if row not in self._checked:
+                    self._checked[row] = self._path_in(*row)
+                paths[row[0]] = self._checked[row]
             except Refused as problem:
                 self._report(f"A row of {self.database} was refused, not read: {problem}.")
         return paths
+
+    def _path_in(self, key: Any, raw: Any, mode: Any, filename: Any) -> Path:
+        """Return the file that a row of the index names; raises `Refused`."""
+        if not raw or mode != MODE_BINARY:
+            raise Refused(
+                f"expected a file of bytes (mode {MODE_BINARY}), got mode {mode}, raw {raw}"
+            )
+        checked_key(key)
+        return self.folder / within(filename)
+
+    def stamp(self) -> Stamp:
+        """Return what differs once a file was added, renamed or removed, or the index changed."""
+        with suppress(OSError):
+            folder = os.stat(self.folder)
+            database = os.stat(self.database)
+            return Stamp(
+                (folder.st_dev, folder.st_ino, folder.st_mtime_ns),
+                (database.st_dev, database.st_ino, database.st_mtime_ns, database.st_size),
+            )
+        return Stamp()
+
+    def inodes(self) -> dict[str, int]:
+        """Return the inode of every run's file by its name, indexed or not."""
+        with suppress(OSError), os.scandir(self.folder) as entries:  # no folder yet
+            return {entry.name: entry.inode() for entry in entries if _FILE.fullmatch(entry.name)}
+        return {}
 
     def files(self) -> list[tuple[str, Path]]:
         """Return every file with the key in its name, the oldest first, indexed or not."""

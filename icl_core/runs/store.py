@@ -4,6 +4,7 @@ Runs that were computed here are in artifacts/cache, see `icl_core.runs.local`. 
 damaged or foreign counts as absent, and a message says so. Imports no torch.
 """
 
+import math
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,8 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from icl_core import registry
-from icl_core.contract import settings_io
 from icl_core.contract.experiment import Run, Tensors
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.machine import limits
@@ -34,6 +36,7 @@ from icl_core.runs.header import (
 from icl_core.runs.least_size import least_size
 from icl_core.runs.local import LocalRuns, size_limit, too_large
 from icl_core.runs.request import Request
+from icl_core.runs.settings_index import SettingsIndex
 from icl_core.runs.shared_tensors import names_in_common
 
 _ORIGINS = ("shipped", "local", ORIGIN)  # the preferred first
@@ -49,6 +52,7 @@ class Store:
         self._made = LocalRuns(local, limit, self.tell)
         self._headers = Headers(shipped, self._made, self.tell)
         self.atlases = Atlases(shipped / ORIGIN, self.tell)
+        self._indices: dict[str, SettingsIndex] = {}  # by experiment
         self._messages: list[str] = []
 
     def messages(self) -> list[str]:
@@ -89,11 +93,11 @@ class Store:
         """
         if header := self.exact(request.id, request.key):
             return header
-        settings = request.settings
+        seeds = request.settings.get("seeds", math.inf)
         wider = [
             header
-            for header in self.headers(request.id)
-            if "seeds" in settings and _holds_seeds(header.config, settings)
+            for header in self.index(request.id).same_but_seeds(request.settings)
+            if header.origin != ORIGIN and header.config["seeds"] >= seeds
         ]
         smallest = min(wider, key=lambda header: header.config["seeds"], default=None)
         return smallest or self.atlases.headers(request.id).get(request.key)
@@ -130,16 +134,23 @@ class Store:
     def nearest(self, request: Request) -> Header | None:
         """Return the run whose settings differ least from those that are asked for; None if there
         is no run."""
-        settings_class = request.experiment.config
+        index = self.index(request.id)
+        distances = index.distances(request.experiment.config, request.settings)
+        nearest = np.flatnonzero(distances == distances.min(initial=math.inf)).tolist()
+        return min(
+            (index.headers[number] for number in nearest),
+            key=lambda header: (_ORIGINS.index(header.origin), header.key),
+            default=None,
+        )
 
-        def distance(header: Header) -> tuple[float, int, str]:
-            return (
-                settings_io.distance(settings_class, request.settings, header.config),
-                _ORIGINS.index(header.origin),
-                header.key,
-            )
-
-        return min(self.every(request.id), key=distance, default=None)
+    def index(self, experiment_id: str) -> SettingsIndex:
+        """Return `every` run of one experiment by its settings; the same index while none comes or
+        goes."""
+        headers = self.every(experiment_id)
+        index = self._indices.get(experiment_id)
+        if index is None or not index.is_of(headers):
+            index = self._indices[experiment_id] = SettingsIndex(headers)
+        return index
 
     def every(self, experiment_id: str) -> list[Header]:
         """Return the runs of one experiment, those of its atlas last."""
@@ -151,16 +162,11 @@ class Store:
         Only headers are read, each once.
         """
         ids = [experiment_id] if experiment_id else registry.experiment_ids()
-        return [
-            header
-            for header in self._headers.headers(ids)
-            if header.experiment in ids
-            and header.info["version"] == registry.version(header.experiment)
-        ]
+        return [header for id in ids for header in self._headers.headers(id)]
 
     def keys_made_here(self) -> set[str]:
         """Return the keys of all runs that were computed here, also those of other versions. No
-        file is looked at."""
+        file is read."""
         return set(self._made.paths())
 
     def load(self, header: Header, *, typed: bool = True) -> Run | None:
@@ -328,10 +334,3 @@ def default() -> Store:
     shipped = Path(os.path.expanduser(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS))
     limit = size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB")
     return Store(shipped, cache_folder(), limit)
-
-
-def _holds_seeds(config: Mapping[str, Any], values: Mapping[str, Any]) -> bool:
-    """Return whether a run of `config` holds all seeds of `values` and differs in nothing else."""
-    if config.get("seeds", 0) < values["seeds"]:
-        return False
-    return {**config, "seeds": values["seeds"]} == dict(values)

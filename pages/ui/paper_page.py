@@ -57,7 +57,7 @@ def show(name: str) -> None:
     shown = exact or store.default().nearest(setting.request)
     run = cache.load_run(shown) if shown else None
     pending = _pending(setting, exact, shown)
-    summaries = _summaries(setting, shown)
+    summaries = measurements.summaries_led_by(shown, setting.id, store.default())
     with tools:
         _tools(setting, shown)
     _header(paper, setting, summaries)
@@ -139,14 +139,6 @@ def _experiment_choice(paper: Paper, setting: Setting) -> None:
     titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
     key = f"experiment of {paper.name}"
     widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
-
-
-def _summaries(setting: Setting, shown: Header | None) -> list[Summary]:
-    """Return the experiment's claims over all its runs, that of the run on screen first."""
-    all_findings = measurements.of_experiment(setting.id, store.default())
-    others = [finding for finding in all_findings if finding.header != shown]
-    own = measurements.of_run(shown) if shown else ()
-    return measurements.summaries([*own, *others])
 
 
 def _open_evidence() -> None:
