@@ -23,7 +23,7 @@ from icl_core.runs.file import pack, unpack
 from icl_core.runs.store import Store
 from icl_core.share import uploaded_run
 from pages.ui.controls import filters
-from pages.ui.runs import run_filters
+from pages.ui.runs import run_filters, run_list
 
 
 def shipped_rows() -> list[run_table.RunRow]:
@@ -270,3 +270,18 @@ def test_a_group_opens_its_runs(monkeypatch):
     run_filters.narrow(chosen, "f", "3")
     run_filters.narrow(chosen, "paper", "birth")
     assert written == [{"where": "N=10;f=3", "group": ""}, {"paper": "birth", "group": ""}]
+
+
+def test_a_long_table_is_shown_in_parts_that_the_address_names(monkeypatch):
+    monkeypatch.setattr(run_list, "MOST_LINES", 150)
+    ordered = run_table.ordered(run_table.all_rows(store.default()), "seeds", falling=True)
+    assert len(ordered) > 300
+    for query, part in (("", ordered[:150]), ("&lines=2", ordered[150:300])):
+        app = open_page("runs", f"sort=-seeds{query}")
+        assert list(app.dataframe[0].value["Seeds"]) == [row.seeds for row in part]
+        assert list(app.dataframe[0].value["Made (UTC)"]) == [row.date for row in part]
+    choice = next(box for box in app.selectbox if box.label == "Lines")
+    assert choice.value == "2" and choice.options[:2] == ["1 to 150", "151 to 300"]
+    app = open_page("runs", "sort=-seeds&lines=99&experiment=gdssm.layer")
+    assert not app.exception and len(app.dataframe[0].value) < 150
+    assert "Lines" not in [box.label for box in app.selectbox]

@@ -18,7 +18,7 @@ from icl_core.runs.store import Store
 
 # Where a run is from, in words. A given run is stored as one that was made here.
 ORIGINS = {"shipped": "included", "atlas": "atlas", "local": "made here", "given": "given"}
-MOST_ROWS = 8192  # that are kept; each again costs the comparison with every preset
+MOST_ROWS = 32_768  # that are kept; each again costs the comparison with every preset
 _OWN_COLUMN = ("seeds",)  # a setting that the table has a column for
 
 
@@ -179,21 +179,21 @@ def _nearest_preset(header: Header, values: Mapping[str, Any]) -> Preset:
     for preset, _ in presets:
         if preset.name in names:
             return preset
-
-    def count(preset_values: Mapping[str, Any]) -> int:
-        return sum(
-            values[name] != value
-            for name, value in preset_values.items()
-            if name not in _OWN_COLUMN
-        )
-
-    return min(presets, key=lambda each: count(each[1]))[0]
+    own = values.items()
+    return max(presets, key=lambda each: len(each[1] & own))[0]
 
 
 @cache
-def _presets(experiment_id: str) -> list[tuple[Preset, dict[str, Any]]]:
-    presets = registry.experiment(experiment_id).presets
-    return [(preset, knobs.values(preset.config)) for preset in presets]
+def _presets(experiment_id: str) -> list[tuple[Preset, frozenset[tuple[str, Any]]]]:
+    """Return the presets, each with its settings but for those that have a column of their own."""
+    return [
+        (preset, frozenset(_without_own_column(knobs.values(preset.config))))
+        for preset in registry.experiment(experiment_id).presets
+    ]
+
+
+def _without_own_column(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in values.items() if name not in _OWN_COLUMN]
 
 
 def _numbers(header: Header) -> tuple[Measured, ...]:

@@ -10,6 +10,7 @@ A shipped file may leave out tensors that other shipped runs have too; its recor
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ def canonical(value: Any) -> str:
 
 
 def _with_integers(value: Any) -> Any:
+    if value is None or isinstance(value, (str, int)):  # first: most values, and quick to tell
+        return value
     if isinstance(value, Mapping):
         return {str(name): _with_integers(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -164,8 +167,8 @@ def unpack(
 
 def _read_entries(path: Path) -> Entries:
     """Return the entries in the header of a file; raises `Damaged` and `OSError`."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if length > min(size, _LONGEST_HEADER):
             raise Damaged(

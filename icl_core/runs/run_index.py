@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -41,7 +41,7 @@ _STATEMENTS = (
     "SELECT key, value FROM Settings",
 )
 _CLOCK_TOLERANCE = 60.0  # seconds by which the clocks of processes may differ
-_FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
+_FILE = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]*-[0-9a-f]{8}\.safetensors")
 
 
 class Stamp(NamedTuple):
@@ -124,13 +124,11 @@ class RunCache:
             return {entry.name: entry.inode() for entry in entries if _FILE.fullmatch(entry.name)}
         return {}
 
-    def files(self) -> list[tuple[str, Path]]:
-        """Return every file with the key in its name, the oldest first, indexed or not."""
-        names: list[str] = []
-        with suppress(OSError):  # no folder yet
-            names = os.listdir(self.folder)
-        matches = [match for match in map(_FILE.fullmatch, names) if match]
-        files = [(match[1], self.folder / match[0]) for match in matches]
+    def files(self, without: Container[str] = ()) -> list[tuple[str, Path]]:
+        """Return every file with the key in its name, the oldest first, indexed or not; not those
+        of the names `without`."""
+        names = [name for name in self.inodes() if name not in without]
+        files = [(name.rpartition("-")[0], self.folder / name) for name in names]
         return sorted(files, key=lambda file: (_modification_time(file[1]), file))
 
     def damaged(self) -> bool:
@@ -172,10 +170,8 @@ class RunCache:
 
     def adopt(self, is_whole: Callable[[str, Path], bool]) -> None:
         """Index every file that has no row and is whole. Raises what is in `FAILED`."""
-        if not self.files():
-            return
-        cache = self._open()
         if self._unindexed():
+            cache = self._open()
             with cache.transact():  # a file that another process is putting has its row by now
                 for key, path in self._unindexed():
                     if is_whole(key, path):
@@ -206,7 +202,7 @@ class RunCache:
         # By name, whatever else a row says: diskcache deletes the file that the key's previous row
         # named.
         indexed = {name for (name,) in self._query("SELECT filename FROM Cache")}
-        return [(key, path) for key, path in self.files() if path.name not in indexed]
+        return self.files(indexed)
 
     def _make_room(self, spared: str) -> None:
         """Delete the least recently used runs until the rest fits; never the run `spared`.

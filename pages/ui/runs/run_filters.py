@@ -26,7 +26,8 @@ PAPER, EXPERIMENT, ORIGIN, SORT, GROUP, NUMBER = (
     "group",
     "number",
 )
-FIELDS = (RUN, PAPER, EXPERIMENT, ORIGIN, WHERE, SORT, GROUP, NUMBER)
+LINES = "lines"  # of a long table: 1 is its first part
+FIELDS = (RUN, PAPER, EXPERIMENT, ORIGIN, WHERE, SORT, GROUP, NUMBER, LINES)
 # A sort is a property of `run_table.SORTS`, after a minus where the largest comes first.
 SORT_TITLES = {
     "-date": "latest first",
@@ -95,7 +96,7 @@ def where_text(where: Mapping[str, Sequence[str]]) -> str:
 
 def clear() -> None:
     """Take every filter out of the address; order and groups stay."""
-    pending_address.change({}, drop=(RUN, PAPER, EXPERIMENT, ORIGIN, WHERE, NUMBER))
+    pending_address.change({}, drop=(RUN, PAPER, EXPERIMENT, ORIGIN, WHERE, NUMBER, LINES))
 
 
 def narrow(choice: Choice, group: str, value: str) -> None:

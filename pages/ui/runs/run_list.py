@@ -15,13 +15,14 @@ from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.evidence import run_table
 from icl_core.evidence.run_table import RunGroup, RunRow
 from icl_core.runs import code, owners, store
-from pages.ui.controls import compare_links
+from pages.ui.controls import compare_links, filters
 from pages.ui.link import address, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.runs import run_filters
 from pages.ui.runs.run_filters import Choice
 
+MOST_LINES = 1000  # of the table at once
 MOST_CHOSEN = 8  # runs whose buttons are drawn at once
 _TEXT = st.column_config.TextColumn
 _NUMBER = st.column_config.NumberColumn
@@ -61,7 +62,24 @@ def show(choice: Choice, rows: Sequence[RunRow]) -> None:
         return _groups(choice, matches)
     sort = choice.sort.removeprefix("-")
     falling = choice.sort.startswith("-")
-    _table(run_table.ordered(matches, sort, falling, choice.number), choice.number)
+    _table(_lines(run_table.ordered(matches, sort, falling, choice.number)), choice.number)
+
+
+def _lines(rows: Sequence[RunRow]) -> Sequence[RunRow]:
+    """Return the rows that the table shows, of many as many as the address chooses, and draw the
+    choice."""
+    starts = range(0, len(rows), MOST_LINES)
+    if len(starts) == 1:
+        return rows
+    titles = {
+        str(number): f"{start + 1:,} to {min(start + MOST_LINES, len(rows)):,}"
+        for number, start in enumerate(starts, 1)
+    }
+    chosen = st.query_params.get(run_filters.LINES, "1")
+    number = chosen if chosen in titles else "1"
+    filters.one("runs", "Lines", run_filters.LINES, titles, number, "1")
+    start = starts[int(number) - 1]
+    return rows[start : start + MOST_LINES]
 
 
 def _nothing(choice: Choice, are_runs: bool) -> None:

@@ -2,10 +2,9 @@
 visitors gave: a run's file, and documents (counts of texts, matrices, weights)."""
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any
 
 import streamlit as st
 
@@ -13,6 +12,7 @@ from icl_core import registry
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.contract.message import sentence
 from icl_core.evidence import run_table
+from icl_core.evidence.run_table import RunRow
 from icl_core.figures.character_labels import isolated
 from icl_core.figures.svg import HEIGHT, WIDTH, sparklines
 from icl_core.jobs import queue
@@ -55,8 +55,7 @@ def show() -> None:
     run_filters.draw(choice, rows)
     run_list.show(choice, rows)
     if not limits.read_only():
-        own = [row for row in rows if row.header.origin == "local"]
-        _documents({run_list.line(row): row.header.config for row in own})
+        _documents([row for row in rows if row.header.origin == "local"])
     same_tab_links.listen()
 
 
@@ -120,11 +119,8 @@ def _curves(job: queue.JobState) -> None:
         st.html(f'<span class="sparklines">{pictures}</span>')
 
 
-def _documents(runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """Draw the visitor's documents, at the machine all of them.
-
-    `runs` holds the settings of runs made here by their titles.
-    """
+def _documents(runs: Sequence[RunRow]) -> None:
+    """Draw the visitor's documents, at the machine all of them; `runs` are those made here."""
     listed = [
         document for document in documents.all_documents() if visitors.can_end(document.digest)
     ]
@@ -136,7 +132,9 @@ def _documents(runs: Mapping[str, Mapping[str, Any]]) -> None:
         )
     job_configs = [job.config for job in queue.states() if not job.ended]
     for document in listed:
-        users = [title for title, config in runs.items() if documents.is_used_by(config, document)]
+        users = [
+            run_list.line(row) for row in runs if documents.is_used_by(row.header.config, document)
+        ]
         in_training = any(documents.is_used_by(config, document) for config in job_configs)
         _document(document, users, in_training)
 
