@@ -91,3 +91,13 @@ def test_a_run_that_will_not_fit_is_refused_before_it_is_trained(runs, monkeypat
     assert main(["build", TOY]) == 1
     assert capsys.readouterr().err.count(refusal) == 2  # its two presets
     assert queue.states() == [] and not (ROOT / "x.html").exists()
+
+
+def test_of_many_runs_of_one_shape_one_is_looked_at(runs, monkeypatch):
+    for seed in range(4):
+        runs.save(TOY, config(d=5, seed=seed, rate=0.5 + seed), {"x": np.zeros(5000)}, INFO)
+    runs.save(TOY, config(d=6), {"x": np.zeros(6000)}, INFO)
+    looks = []
+    parts = runs._headers.parts
+    monkeypatch.setattr(runs._headers, "parts", lambda header: looks.append(1) or parts(header))
+    assert runs.least_size(Request(TOY, config(d=5))) == 40_000 and len(looks) == 2

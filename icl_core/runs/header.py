@@ -23,7 +23,7 @@ from icl_core.runs.file import (
     read_record,
     read_record_and_sizes,
 )
-from icl_core.runs.least_size import Parts, parts_of
+from icl_core.runs.least_size import Parts, parts_of, shape_of
 from icl_core.runs.shared_tensors import SharedTensors
 
 # What a record holds beside the circumstances; `form` is a number in files that were written
@@ -102,6 +102,11 @@ class Header:
     def all_but_seeds(self) -> str:
         """`all_but_seeds` of the settings."""
         return all_but_seeds(self.config)
+
+    @cached_property
+    def shape(self) -> str:
+        """`least_size.shape_of` the settings."""
+        return shape_of(self.config)
 
 
 def all_but_seeds(settings: Mapping[str, Any]) -> str:

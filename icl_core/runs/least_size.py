@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from icl_core.runs.file import TensorSizes
+from icl_core.runs.file import TensorSizes, canonical
 
 NO_SHAPE = ("seed", "batch")  # whole numbers on which no tensor's shape depends
 COUNTS = ("steps", "seeds")  # of which each adds as much as the one before, or less
@@ -47,6 +47,17 @@ def parts_of(sizes: TensorSizes, seeds: int) -> Parts:
         rows = "rows" if any(extent % max(seeds, 1) == 0 for extent in shape) else ""
         parts[Part("others" if kind == "seed" else rows, kind not in WEIGHTS)] += size
     return parts
+
+
+def shape_of(config: Mapping[str, Any]) -> str:
+    """Return what is the same text for settings whose runs have tensors of the same shapes."""
+    return canonical(
+        {
+            name: value
+            for name, value in config.items()
+            if name not in NO_SHAPE and not isinstance(value, float)
+        }
+    )
 
 
 def least_size(known: Iterable[tuple[Mapping[str, Any], Parts]], config: Mapping[str, Any]) -> int:

@@ -37,6 +37,15 @@ class SettingsIndex:
         """Return the runs that differ from the settings in nothing but the number of seeds."""
         return self._by_all_but_seeds.get(all_but_seeds(settings), ())
 
+    @cached_property
+    def one_of_each_shape(self) -> Sequence[Header]:
+        """The runs, but of those that were computed here one for each shape of their tensors."""
+        return list(
+            {
+                each.shape if each.origin == "local" else each.key: each for each in self.headers
+            }.values()
+        )
+
     def distances(self, settings_class: type, settings: Mapping[str, Any]) -> np.ndarray:
         """Return the distance of every run from the settings, `settings_io.distance`: (runs,)."""
         total = np.zeros(len(self.headers))

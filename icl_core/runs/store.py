@@ -74,11 +74,9 @@ class Store:
         knobs = knobs_of(request.experiment.config)
         # an earlier run lacks what was added since; its default computes the same
         defaults = {knob.was or name: knob.default for name, knob in knobs.items()}
-        whole = self.headers(request.id)
-        thinned = self.atlases.headers(request.id).values()
         known = [
-            *((header, self._headers.parts(header)) for header in whole),
-            *((header, self.atlases.parts(header)) for header in thinned),
+            (header, (self.atlases if header.origin == ORIGIN else self._headers).parts(header))
+            for header in self.index(request.id).one_of_each_shape
         ]
         return least_size(
             (({**defaults, **header.config}, parts) for header, parts in known),
