@@ -55,7 +55,7 @@ def test_the_name_of_a_document_holds_no_mark(tmp_path, monkeypatch):
 
 def test_what_a_runs_header_says_is_isolated():
     header = Header("toy.walk", "0", {}, {"device": f"א{MARKED}"}, "", "local", Path(__file__))
-    row = run_table.RunRow(header, "", "", "", {}, 1, (), 0)
+    row = run_table.RunRow(header, "", {}, 1, (), 0)
     assert row.device == f"\u200e\u2068א{printable(MARKED)}\u2069"
 
 

@@ -4,7 +4,7 @@ what its training took. Only headers are read, each once. No torch."""
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from icl_core import registry
@@ -18,7 +18,7 @@ from icl_core.runs.store import Store
 
 # Where a run is from, in words. A given run is stored as one that was made here.
 ORIGINS = {"shipped": "included", "atlas": "atlas", "local": "made here", "given": "given"}
-MOST_ROWS = 32_768  # that are kept; each again costs the comparison with every preset
+MOST_ROWS = 32_768  # that are kept
 _OWN_COLUMN = ("seeds",)  # a setting that the table has a column for
 
 
@@ -39,8 +39,6 @@ class RunRow:
 
     header   the run's
     title    its experiment's title
-    preset   the title of the preset that it is nearest to
-    differs  how its settings differ from that preset's, seeds aside: "d = 64 (preset 128)"
     values   its settings as texts, by field
     seeds    how many it has
     numbers  what it measured, in the order in which its experiment declares the claims
@@ -49,8 +47,6 @@ class RunRow:
 
     header: Header
     title: str
-    preset: str
-    differs: str
     values: Mapping[str, str] = field(repr=False)
     seeds: int
     numbers: tuple[Measured, ...]
@@ -60,6 +56,27 @@ class RunRow:
     def paper(self) -> str:
         """The name of the paper's folder."""
         return self.header.experiment.partition(".")[0]
+
+    @property
+    def preset(self) -> str:
+        """The title of the preset that it is nearest to; empty if its settings are no longer
+        possible."""
+        return self._comparison[0]
+
+    @property
+    def differs(self) -> str:
+        """How its settings differ from that preset's, seeds aside: "d = 64 (preset 128)"."""
+        return self._comparison[1]
+
+    @cached_property
+    def _comparison(self) -> tuple[str, str]:
+        try:
+            config = typed_config(self.header)
+        except (Damaged, NotHere) as problem:
+            return "", f"this setting is no longer possible: {problem}"
+        preset = _nearest_preset(self.header, knobs.values(config))
+        differences = settings_io.differences(config, preset.config, without=_OWN_COLUMN)
+        return preset.full_title, ", ".join(differences)
 
     @property
     def origin(self) -> str:
@@ -143,13 +160,10 @@ def all_rows(store: Store) -> list[RunRow]:
 
 @lru_cache(maxsize=MOST_ROWS)
 def _row(header: Header, store: Store) -> RunRow:
-    experiment = registry.experiment(header.experiment)
-    preset, differs, values = _setting(header)
+    values = _setting_texts(header)
     return RunRow(
         header=header,
-        title=experiment.title,
-        preset=preset,
-        differs=differs,
+        title=registry.experiment(header.experiment).title,
         values=values,
         seeds=int(values.get("seeds", "1")),
         numbers=_numbers(header),
@@ -157,18 +171,14 @@ def _row(header: Header, store: Store) -> RunRow:
     )
 
 
-def _setting(header: Header) -> tuple[str, str, dict[str, str]]:
-    """Return the title of the nearest preset, how the settings differ from it, and their texts."""
+def _setting_texts(header: Header) -> dict[str, str]:
+    """Return the texts of a run's settings by field; of settings that are no longer possible as
+    files name them."""
     try:
-        config = typed_config(header)
-    except (Damaged, NotHere) as problem:
-        texts = {name: settings_io.field_text(value) for name, value in header.config.items()}
-        return "", f"this setting is no longer possible: {problem}", texts
-    values = knobs.values(config)
-    preset = _nearest_preset(header, values)
-    differs = ", ".join(settings_io.differences(config, preset.config, without=_OWN_COLUMN))
-    texts = {name: settings_io.field_text(value) for name, value in values.items()}
-    return preset.full_title, differs, texts
+        values: Mapping[str, Any] = knobs.values(typed_config(header))
+    except (Damaged, NotHere):
+        values = header.config
+    return {name: settings_io.field_text(value) for name, value in values.items()}
 
 
 def _nearest_preset(header: Header, values: Mapping[str, Any]) -> Preset:
