@@ -15,7 +15,8 @@ from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.evidence import measurements
 from icl_core.jobs import estimate
-from icl_core.runs import header, local, store
+from icl_core.machine import limits
+from icl_core.runs import header, kept_headers, local, store
 from icl_core.runs.file import pack, read
 from icl_core.runs.request import Request
 from icl_core.runs.settings_index import SettingsIndex
@@ -143,6 +144,68 @@ def test_only_new_files_are_read_and_a_use_is_no_change(runs, other, clock, monk
     reads.clear()
     assert runs.find(Request(TOY, config(9))) == saved and reads == [saved.path]
     assert len(runs.index(TOY).headers) == 4 and reads == [saved.path]
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """The files whose headers were read."""
+    paths = []
+    read_record = header.read_record
+    monkeypatch.setattr(header, "MANY", 3)
+    monkeypatch.setattr(header, "read_record", lambda path: paths.append(path) or read_record(path))
+    return paths
+
+
+def seen_afresh(runs, reads):
+    """What a new process finds, and which files it reads for that."""
+    reads.clear()
+    process = store.Store(runs.shipped, runs.local)
+    headers = process.headers(TOY)
+    process.close()
+    return sorted(headers, key=lambda header: header.key), sorted(reads)
+
+
+def test_a_new_process_reads_only_the_headers_that_no_earlier_one_has_kept(runs, reads):
+    kept = runs.local / kept_headers.NAME
+    saved = [runs.save(TOY, config(seed), TENSORS, INFO) for seed in range(2)]
+    assert len(seen_afresh(runs, reads)[1]) == 2 and not kept.exists()
+    saved.append(runs.save(TOY, config(2), TENSORS, INFO))
+    by_key = sorted(saved, key=lambda header: header.key)
+    assert seen_afresh(runs, reads) == (by_key, sorted(each.path for each in saved))
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert seen_afresh(runs, reads) == (by_key, [])
+    runs.delete(saved[0])
+    more = runs.save(TOY, config(3), TENSORS, INFO)
+    record, tensors = read(saved[1].path)
+    replacement = saved[1].path.with_name("draft")
+    replacement.write_bytes(pack(tensors, {**record, "seconds": 99.0}))
+    os.replace(replacement, saved[1].path)
+    headers, files = seen_afresh(runs, reads)
+    assert {each.key for each in headers} == {saved[1].key, saved[2].key, more.key}
+    assert files == sorted([saved[1].path, more.path])
+    (replaced,) = [each for each in headers if each.key == saved[1].key]
+    assert replaced.info["seconds"] == 99.0
+
+
+@pytest.mark.parametrize("damage", [b"", b"[]", b"no\n[]", None])
+def test_kept_headers_that_are_damaged_are_as_good_as_none(runs, reads, damage):
+    saved = [runs.save(TOY, config(seed), TENSORS, INFO) for seed in range(3)]
+    seen_afresh(runs, reads)
+    kept = runs.local / kept_headers.NAME
+    content = kept.read_bytes()
+    flipped = content[:-9] + bytes([content[-9] ^ 1]) + content[-8:]
+    kept.write_bytes(flipped if damage is None else damage)
+    headers, files = seen_afresh(runs, reads)
+    assert len(headers) == len(files) == len(saved)
+    assert seen_afresh(runs, reads)[1] == []  # they are kept anew
+
+
+def test_a_server_that_stores_nothing_keeps_no_headers(runs, reads, monkeypatch):
+    for seed in range(3):
+        runs.save(TOY, config(seed), TENSORS, INFO)
+    monkeypatch.setattr(limits, "read_only", lambda: True)
+    assert len(seen_afresh(runs, reads)[1]) == 3
+    assert not (runs.local / kept_headers.NAME).exists()
 
 
 SHIPPED = store.default()

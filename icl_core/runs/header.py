@@ -176,6 +176,7 @@ def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> H
 
 
 Stamp = tuple[int, int, int, int]
+MANY = 200  # files: where so many had to be read, their headers are kept for the next process
 
 
 class LocalFiles(Protocol):
@@ -187,6 +188,14 @@ class LocalFiles(Protocol):
 
     def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
         """Move a damaged file away."""
+        ...
+
+    def kept_headers(self) -> Mapping[Path, tuple[Stamp, "Header | None"]]:
+        """Return the headers that an earlier process has kept, with the stamps of their files."""
+        ...
+
+    def keep_headers(self, seen: Mapping[Path, tuple[Stamp, "Header | None"]]) -> None:
+        """Keep headers, with the stamps of their files, for the next process."""
         ...
 
 
@@ -230,11 +239,17 @@ class Headers:
         paths = self.local.paths()
         known = self._made_here
         if known.paths is not paths:
+            if not known.paths:
+                self._seen.update(self.local.kept_headers())
+            unread = sum(path not in self._seen for path in paths.values())
             by_experiment: dict[str, list[Header]] = defaultdict(list)
             for key, path in paths.items():
                 header = self._checked(path, key, "local")
                 if header:
                     by_experiment[header.experiment].append(header)
+            if unread >= MANY:
+                files = self._seen.keys() & set(paths.values())
+                self.local.keep_headers({path: self._seen[path] for path in files})
             known = self._made_here = _MadeHere(paths, by_experiment, {})
         headers = known.by_experiment.get(experiment_id)
         if not headers:

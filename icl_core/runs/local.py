@@ -17,10 +17,11 @@ from filelock import FileLock
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import limits
-from icl_core.runs import database
+from icl_core.runs import database, kept_headers
 from icl_core.runs.disk import delete_drafts, move_aside, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
 from icl_core.runs.header import Header, header_of, key_of_record
+from icl_core.runs.header import Stamp as FileStamp
 from icl_core.runs.run_index import FAILED, RunCache, Stamp, problem_text
 
 LOOK = 0.5  # seconds after which the names in the folder are compared, whatever its time says
@@ -136,6 +137,14 @@ class LocalRuns:
                 f"{problem_text(problem)}"
             ) from problem
         return header_of(read_record(path), key, "local", path)
+
+    def kept_headers(self) -> dict[Path, tuple[FileStamp, Header | None]]:
+        """Return the headers that an earlier process has kept, with the stamps of their files."""
+        return kept_headers.read(self.folder, self.paths())
+
+    def keep_headers(self, seen: Mapping[Path, tuple[FileStamp, Header | None]]) -> None:
+        """Keep headers, with the stamps of their files, for the next process."""
+        kept_headers.write(self.folder, seen)
 
     def use(self, key: str) -> None:
         """Note that the run was used, so that it is kept longer."""
