@@ -260,9 +260,8 @@ def test_differences_by_the_index_are_those_of_run_by_run(experiment_id):
 
 @pytest.mark.parametrize("experiment_id", SEVERAL)
 def test_summaries_led_by_a_run_are_those_of_all_findings_with_its_own_first(
-    experiment_id, monkeypatch
+    experiment_id,
 ):
-    monkeypatch.setattr(measurements, "_collected", {})
     every = measurements.of_experiment(experiment_id, SHIPPED)
     for shown in SHIPPED.every(experiment_id)[:40:3]:
         others = [finding for finding in every if finding.header != shown]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from icl_core import registry
 from icl_core.contract.claims import (
@@ -277,7 +278,7 @@ class _Collected(NamedTuple):
     by_claim: Mapping[tuple[str, str], Summary]
 
 
-_collected: dict[str, _Collected] = {}  # by experiment
+_collected: WeakKeyDictionary[Store, dict[str, _Collected]] = WeakKeyDictionary()  # by experiment
 
 
 def summaries_led_by(shown: Header | None, name: str, store: Store) -> list[Summary]:
@@ -286,7 +287,8 @@ def summaries_led_by(shown: Header | None, name: str, store: Store) -> list[Summ
     experiment = registry.experiment(name)
     index = store.index(name)
     atlas = store.atlases.whole(name)
-    known = _collected.get(name)
+    collected = _collected.setdefault(store, {})
+    known = collected.get(name)
     if known is None or known[:3] != (experiment, index, atlas):
         former = known.by_run if known and known.experiment is experiment else {}
         by_run = {
@@ -296,7 +298,7 @@ def summaries_led_by(shown: Header | None, name: str, store: Store) -> list[Summ
         }
         findings = [*chain.from_iterable(by_run.values()), *of_atlas(name, store)]
         by_claim = _by_claim(_completed(name, findings))
-        known = _collected[name] = _Collected(experiment, index, atlas, by_run, by_claim)
+        known = collected[name] = _Collected(experiment, index, atlas, by_run, by_claim)
     own: dict[tuple[str, str], list[Finding]] = {}
     folded = _folded_claims()
     for finding in of_run(shown) if shown else ():

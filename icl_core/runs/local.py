@@ -1,6 +1,6 @@
 """The runs that were computed here, the room that they may take, and how they survive damage.
 
-    <folder>/runs/<key>-<random>.safetensors  runs/cache.db  aside/
+    <folder>/runs/<key>-<random>.safetensors  runs/cache.db  headers-1.json  aside/
 
 A lost or damaged index is rebuilt from the files; damaged files are set aside.
 """

@@ -24,6 +24,7 @@ RUNS = (
     "test_runs_file.py",
     "test_runs_kept.py",
     "test_runs_local.py",
+    "test_runs_seen.py",
     "test_store.py",
     "test_documents.py",
     "test_atlas.py",
