@@ -70,6 +70,8 @@ class Knob:
     shown_if    the name of a setting or a property that must be true for the field to matter, read
                 as for `at_most`. Where it is false the field is left out; a config's then has its
                 default, so that it does not set two runs apart
+    needs       of a view's field: the value that another field of a drawing must have for this one
+                to matter to that drawing
     was         the field's former name. Files still use it, so that the keys of runs stay the same;
                 links may use either
     added       the experiment had runs before it had this field. Files leave the field out while it
@@ -92,6 +94,7 @@ class Knob:
     group: str = ""
     at_most: str = ""
     shown_if: str = ""
+    needs: str = ""
     was: str = ""
     added: bool = False
     of: str = ""
@@ -184,7 +187,8 @@ class Knob:
 def slider(label: str, low: float, high: float, *, default: float, **more: Any) -> Any:
     """Declare a number from `low` to `high`, both included; a whole one if `default` is.
 
-    `more`: step, log, at_most, and what every knob may have (help, group, shown_if, was, added).
+    `more`: step, log, at_most, and what every knob may have (help, group, shown_if, needs, was,
+    added).
     """
     return _field(Knob("slider", label, default, low, high, **more))
 
@@ -255,6 +259,13 @@ def knobs_of(settings_class: type) -> Mapping[str, Knob]:
     knobs = {field.name: field.metadata["knob"] for field in fields}
     order = dict.fromkeys((*getattr(settings_class, "FIRST", ()), *knobs))
     return MappingProxyType({name: knobs[name] for name in order})  # all callers share it
+
+
+def fields_that_matter(view: Any, fields: Iterable[str]) -> set[str]:
+    """Return those of a view's `fields`, all that a drawing depends on, whose needs are met."""
+    values = {field: getattr(view, field) for field in fields}
+    knobs = knobs_of(type(view))
+    return {field for field in values if knobs[field].needs in ("", *values.values())}
 
 
 def main_knobs(settings_class: type) -> tuple[str, ...]:

@@ -17,9 +17,10 @@ function listenToCharts() {
 }
 
 /* Put another film's figure, at one of its snapshots, into a chart: a new chart would take several times as long. */
-const replace = (plot, { film, whole, frames }, index) => {
+const replace = (plot, panel, index) => {
+  const { film, whole } = panel;
   const { data, layout } = structuredClone(whole);
-  const frame = structuredClone(frames?.[index] ?? { traces: [], data: [], layout: {} });
+  const frame = structuredClone(frameOf(panel, index) ?? { traces: [], data: [], layout: {} });
   frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
   const { width, height } = plot.layout; // those of its box
   plot.iclFilm = film;

@@ -1,13 +1,11 @@
 /* The page's only clock. It moves every panel of the stage to one snapshot of the training, without the server, and
-   tells the server where it comes to rest. What a panel shows at each snapshot is in `window.iclStage`, which the
-   components of the panels fill (frames.js). Its bar and its motion are those of every stage (transport.js). */
+   tells the server where it comes to rest. What a panel shows at each snapshot is in `window.iclStage`, which
+   parts.js fills. Its bar and its motion are those of every stage (transport.js). */
 
 const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
 const SMALLEST_TYPE = 0.75; // of the headline in one line, as a share of its usual type
-
-const stage = (window.iclStage ??= { panels: new Map() });
 
 class Clock extends Transport {
   constructor(root) {
@@ -122,7 +120,7 @@ class Clock extends Transport {
   }
 
   key(event) {
-    if (this.isTyped(event)) return;
+    if (!this.data || this.isTyped(event)) return;
     if (event.key === "m" && this.data.projector) this.menu.click();
     if (event.key.startsWith("Page")) turn(event);
     else if (!this.data.still && !covered()) this.takeKey(event);
@@ -227,10 +225,10 @@ class Clock extends Transport {
     if (film === undefined || this.drawing.has(name)) return; // a chart without a film shows a run in training
     const isOtherFilm = film !== panel.film;
     const isThere = isAt(plot, this.index, this.moving);
-    if (isOtherFilm ? !panel.whole : isThere || !panel.frames?.[this.index]) return;
+    if (isOtherFilm ? !panel.whole : isThere || !frameOf(panel, this.index)) return;
     await this.drawOne(name, async (index) => {
       if (isOtherFilm) await replace(plot, panel, index);
-      else await showFrame(plot, panel.frames[index], this.moving);
+      else await showFrame(plot, frameOf(panel, index), this.moving);
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
     });
@@ -247,10 +245,16 @@ class Clock extends Transport {
   }
 }
 
-export default function ({ parentElement, data, setStateValue }) {
+export default function ({ parentElement, data: { key }, setStateValue }) {
   const clock = (parentElement.iclClock ??= new Clock(parentElement));
-  clock.update(data, setStateValue);
+  const hear = ({ detail }) => {
+    const data = stage.clocks.get(key);
+    if (data && detail === key) clock.update(data, setStateValue);
+  };
+  window.addEventListener("icl-clock", hear);
+  hear({ detail: key });
   return () => {
+    window.removeEventListener("icl-clock", hear);
     clock.end();
     delete parentElement.iclClock;
   };

@@ -113,6 +113,11 @@ class Pictures {
     this.save(plot, button.dataset.picture);
   }
 
+  /* The run and its setting, as they come in a part (part.js). */
+  get data() {
+    return [...window.iclParts].find(({ data }) => data.pictures).data.pictures;
+  }
+
   /* The training step that a chart shows; undefined if it shows none. */
   stepOf(plot) {
     const { steps, step } = this.data;
@@ -138,10 +143,9 @@ class Pictures {
   }
 }
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement }) {
   const pictures = (parentElement.iclPictures ??= new Pictures());
   const fullScreen = (parentElement.iclFullScreen ??= new FullScreen());
-  pictures.data = data;
   return () => {
     pictures.end();
     fullScreen.end();

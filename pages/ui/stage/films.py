@@ -18,7 +18,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from icl_core.contract import words
 from icl_core.contract.experiment import Drawing, Panel, Run
-from icl_core.figures.frames import tag_figure
+from icl_core.figures.frames import round_maps, tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
 from pages.ui.controls.cache import keep_by_size
 from pages.ui.link.address import Setting
@@ -141,7 +141,7 @@ def _seat_film(setting: Setting, drawing: Drawing, run: Run) -> None:
     chart = _charts().get(key) or _new_chart(key, panel, name)
     chart.moved |= chart.name != name
     seat_chart(panel, drawing.name, held=chart)
-    if chart.moved:
+    if chart.moved or film[-1]:  # what moves has its last snapshot in its whole figure
         playback.send_figure(drawing.name, _whole_figure(*film))
 
 
@@ -207,7 +207,7 @@ def _last_panel(
     """Return a panel at the last snapshot."""
     last = len(_run.snapshot_steps) - 1
     panel = panels.draw(_run, _drawing, view_at(_view, last) if _moving else _view, _theme)
-    return tag_figure(panel, _film_id(name), last if _moving else None)
+    return tag_figure(round_maps(panel), _film_id(name), last if _moving else None)
 
 
 @keep_by_size(FIGURE_BYTES, len)
@@ -232,7 +232,8 @@ def _states(
     shown = []
     for index in range(len(run.snapshot_steps) - 1 if moving else 0):
         panel = panels.draw(run, drawing, view_at(view, index), theme)
-        shown.append(tag_figure(panel, _film_id(name), index))
+        shown.append(tag_figure(round_maps(panel), _film_id(name), index))
     shown.append(_last_panel(name, run, drawing, view, theme, moving))
     titles = [panel.title for panel in shown]
-    return titles, playback.pack_states(drawing.name, run_name(run), _film_id(name), shown)
+    named = drawing.name, run_name(run), _film_id(name)
+    return titles, playback.pack_states(*named, shown, without_last=moving)

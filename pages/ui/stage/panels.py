@@ -60,7 +60,7 @@ def relevant_view(setting: Setting, drawing: Drawing, view: Any) -> Any:
     """Return a view of the setting's experiment with every field on which `drawing` does not depend
     at its default, so that these fields do not make it be drawn again."""
     all_fields = {field for other in setting.experiment.drawings for field in other.knobs}
-    irrelevant = all_fields - set(drawing.knobs)
+    irrelevant = all_fields - knobs.fields_that_matter(view, drawing.knobs)
     if not drawing.moving:
         irrelevant |= {"snapshot"}
     defaults = {

@@ -1,10 +1,12 @@
 """The page's clock and the frames that it plays.
 
 There is one clock, in the browser (browser/clock.js). It moves every panel of the stage without the
-server, and tells the server the step at which it comes to rest.
+server, and tells the server the step at which it comes to rest. What it shows comes in parts, which
+Streamlit sends once: of a message that the browser has already it sends the digest.
 """
 
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,7 +17,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import Panel
 from icl_core.figures import frames
-from icl_core.figures.frames import clock_frames
+from icl_core.figures.frames import clock_frames, in_three_bytes
 from pages.ui.link import pending_address
 
 _BROWSER = Path(__file__).parents[1] / "browser"
@@ -25,14 +27,14 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = frames.film_script() + _read("page.js") + _read("charts.js") + _read("clock.js")
+_JS = frames.film_script() + "".join(
+    _read(name) for name in ("parts.js", "page.js", "charts.js", "clock.js")
+)
 _CSS = frames.browser_file("transport.css") + _read("clock.css")
 _CLOCK = st.components.v2.component(
     "icl_clock", html=_read("clock.html"), css=_CSS, js=_JS, isolate_styles=False
 )
-_FRAMES = st.components.v2.component(
-    "icl_frames", html="<span hidden></span>", js=_read("frames.js")
-)
+_PART = st.components.v2.component("icl_part", html="<span hidden></span>", js=_read("part.js"))
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def show_clock(
     milestones  names of training steps that the clock's bar marks
     """
     data = {
+        "clock": key,
         "run": run,
         "steps": list(steps),
         "headlines": list(headlines),
@@ -87,10 +90,11 @@ def show_clock(
     # snapshot where the clock rests.
     _CLOCK(
         key=key,
-        data=data | asdict(options),
+        data={"key": key},
         on_step_change=on_rest,
         on_plain_change=lambda: None,
     )
+    send_part(key, data | asdict(options))
 
 
 def stage_clock(experiment_id: str) -> str:
@@ -128,12 +132,18 @@ def _clock_state(key: str) -> Mapping[str, Any]:
 
 
 def pack_states(
-    name: str, run: str, film: str, panels: Sequence[Panel], order: Sequence[int] = ()
+    name: str,
+    run: str,
+    film: str,
+    panels: Sequence[Panel],
+    order: Sequence[int] = (),
+    without_last: bool = False,
 ) -> bytes:
-    """Return, as JSON, what the panel called `name` shows at each snapshot of a run.
+    """Return, packed for the browser, what the panel called `name` shows at each snapshot of a run.
 
-    order  for each place of the clock the index of the panel that it shows; empty if the panels are
-           one for each place
+    order         for each place of the clock the index of the panel that it shows; empty if the
+                  panels are one for each place
+    without_last  whether the last state is left out, which is that of the result of `pack_figure`
     """
     figures = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
     states = {
@@ -145,26 +155,38 @@ def pack_states(
     }
     if order:
         states["order"] = list(order)
-    return json.dumps(states, allow_nan=False).encode()
+    if without_last:
+        states["frames"].pop()
+    return _packed(states, [trace for frame in states["frames"] for trace in frame["data"]])
 
 
 def pack_figure(name: str, run: str, film: str, panel: Panel) -> bytes:
-    """Return, as JSON, a panel's whole figure, which replaces another film's in the browser."""
-    figure = {
-        "name": name,
-        "run": run,
-        "film": film,
-        "caption": panel.caption,
-        "whole": panel.figure and panel.figure.to_dict(),
-    }
-    return json.dumps(figure, allow_nan=False).encode()
+    """Return, packed for the browser, a panel's whole figure, which replaces another film's
+    there."""
+    whole = panel.figure.to_dict() if panel.figure is not None else {"data": []}
+    figure = {"name": name, "run": run, "film": film, "caption": panel.caption, "whole": whole}
+    return _packed(figure, whole["data"])
+
+
+def _packed(message: Mapping[str, Any], traces: Sequence[dict[str, Any]]) -> bytes:
+    """Return a message as compressed JSON (browser/parts.js unpacks it), with the maps among its
+    `traces` in three bytes a number where these hold them."""
+    for trace in traces:
+        if "z" in trace:
+            trace["z"] = in_three_bytes(trace["z"])
+    return zlib.compress(json.dumps(message, allow_nan=False).encode())
 
 
 def send_states(name: str, states: bytes) -> None:
     """Send the browser the result of `pack_states`."""
-    _FRAMES(key=f"frames {name}", data=states)
+    send_part(f"frames {name}", states)
 
 
 def send_figure(name: str, figure: bytes) -> None:
     """Send the browser the result of `pack_figure`."""
-    _FRAMES(key=f"whole {name}", data=figure)
+    send_part(f"whole {name}", figure)
+
+
+def send_part(name: str, data: bytes | Mapping[str, Any]) -> None:
+    """Send the browser a part of what its scripts show, under a name of its own."""
+    _PART(key=f"part {name}", data=data)

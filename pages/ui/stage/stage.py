@@ -217,4 +217,5 @@ def _offer_pictures(setting: Setting, run: Run, steps: Sequence[int]) -> None:
         "steps": list(steps),
         "step": run.step(setting.view) if steps else None,
     }
-    _PICTURES(key="pictures", data=data)
+    _PICTURES(key="pictures")
+    playback.send_part("pictures", {"pictures": data})

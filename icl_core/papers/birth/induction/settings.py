@@ -58,7 +58,9 @@ class View:
     graft_W_K2: str = choice("W_K²", PARTS, default="trained")
     graft_W_O2: str = choice("W_O²", PARTS, default="trained")
     graft_W_F: str = choice("W_F", PARTS, default="trained", shown_if="feed_forward")
-    strength: float = slider("factor on the constructions", 0.1, 10.0, default=1.0, log=True)
+    strength: float = slider(
+        "factor on the constructions", 0.1, 10.0, default=1.0, log=True, needs="constructed"
+    )
 
 
 FASTEST = Config()
