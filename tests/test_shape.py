@@ -4,6 +4,7 @@ circle or upwards."""
 import ast
 import itertools
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,11 @@ def module(path: Path) -> str:
 MODULES = {module(path): path for path in APP}
 
 
-def imports(path: Path, late: bool = True) -> set[str]:
-    """The project's modules that a file imports; without those inside functions if not `late`."""
-    tree = ast.parse(path.read_text())
+@cache
+def imports(path: Path) -> set[str]:
+    """The project's modules that a file imports, inside functions too."""
     names: set[str] = set()
-    for node in ast.walk(tree) if late else _outside_functions(tree):
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -46,18 +47,9 @@ def imports(path: Path, late: bool = True) -> set[str]:
     return (names & MODULES.keys()) - {module(path)}
 
 
-def _outside_functions(node: ast.AST) -> list[ast.AST]:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return []
-    return [
-        node,
-        *(inner for child in ast.iter_child_nodes(node) for inner in _outside_functions(child)),
-    ]
-
-
 def functions() -> list[int]:
     """The lines of every function of the app, its signature and docstring among them."""
-    nodes = [node for path in APP for node in ast.walk(ast.parse(path.read_text()))]
+    nodes = (node for path in APP for node in ast.walk(ast.parse(path.read_text())))
     return [
         node.end_lineno - node.lineno + 1 for node in nodes if isinstance(node, ast.FunctionDef)
     ]
@@ -158,7 +150,9 @@ def test_nothing_is_drawn_without_a_generator():
     """Else a test would see other numbers in another order of the tests."""
     tests = [path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts]
     for path in (*APP, *tests):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        nodes = ast.walk(ast.parse(text)) if any(name in text for name in DRAWS) else ()
+        for node in nodes:
             if isinstance(node, ast.Call) and ast.unparse(node.func) in DRAWS:
                 names = {keyword.arg for keyword in node.keywords}  # None: among others
                 assert names & {"generator", None}, f"{path}:{node.lineno}"
