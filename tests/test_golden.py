@@ -30,7 +30,7 @@ def test_a_run_that_is_still_going_can_be_drawn(computation):
     of the next."""
     name, _, partial = computation
     experiment = registry.experiment(name)
-    config = golden.ten_steps(experiment)
+    config = golden.ten_steps(name)
     live = [drawing for drawing in experiment.drawings if drawing.live and drawing.applies(config)]
     assert partial or not live
     for tensors in partial:
@@ -44,7 +44,7 @@ def test_a_run_that_is_still_going_can_be_drawn(computation):
 def test_ten_steps_have_the_shapes_of_their_signatures(name):
     """They are checked where long tests are run (`shapes.py`)."""
     experiment = registry.experiment(name)
-    experiment.run(golden.ten_steps(experiment), Watching())
+    experiment.run(golden.ten_steps(name), Watching())
 
 
 @pytest.mark.long
