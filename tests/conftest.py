@@ -32,7 +32,7 @@ from streamlit.components.v2 import manifest_scanner  # noqa: E402
 from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
 from icl_core.training import batched  # noqa: E402
-from tests import changed, shapes  # noqa: E402
+from tests import changed, recorder, shapes  # noqa: E402
 
 BROWSER = "tests/browser/"
 # As long together as the other files there.
@@ -61,6 +61,12 @@ def _exact_products():
     a processor has bfloat16 tiles, a worker's "medium" is less exact than what tests ask of
     float32."""
     torch.set_float32_matmul_precision("highest")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _runs_of_one_file():
+    yield
+    recorder.short_run.cache_clear()
 
 
 def pytest_configure(config):

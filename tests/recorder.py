@@ -1,8 +1,10 @@
-"""The progress of a training that a test watches or kills."""
+"""The progress of a training that a test watches or kills, and runs that tests share."""
+
+from functools import cache
 
 import numpy as np
 
-from icl_core.contract.experiment import NextTraining
+from icl_core.contract.experiment import NextTraining, Run
 
 
 class Interrupted(Exception):
@@ -60,3 +62,10 @@ class Watching(Recorder):
         tensors = {name: np.array(array) for name, array in live().items()}
         if tensors and (not self.shown or tensors.keys() != self.shown[-1].keys()):
             self.shown.append(tensors)
+
+
+@cache
+def short_run(compute, config) -> Run:
+    """The run of a setting, trained once in each file of tests: files have test sets of their own
+    sizes. Who changes a tensor of it copies it first."""
+    return Run(config, compute(config, Recorder()))

@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl
 import numpy as np
 import pytest
 from house import TOY, house
-from recorder import Recorder
 from safetensors.numpy import load, save
 from test_links import open_page
 
@@ -24,6 +23,7 @@ from icl_core.runs.store import Store
 from icl_core.share import uploaded_run
 from pages.ui.controls import filters
 from pages.ui.runs import run_filters, run_list
+from tests.recorder import short_run
 
 
 def shipped_rows() -> list[run_table.RunRow]:
@@ -123,7 +123,7 @@ def store_and_file(tmp_path, monkeypatch):
     """A store with a run of seed 1, and the file of a run of seed 2 that another store made."""
     experiment = registry.experiment(TOY)
     configs = [experiment.config(seed=seed) for seed in (1, 2)]
-    results = [experiment.run(config, Recorder()) for config in configs]
+    results = [short_run(experiment.run, config).tensors for config in configs]
     with house(tmp_path, monkeypatch) as runs:
         runs.save(TOY, configs[0], results[0], {"metrics": []})
         other = Store(tmp_path / "none", tmp_path / "other")

@@ -34,6 +34,7 @@ from icl_core.papers.birth.shared.task import count_text, make_task
 from icl_core.papers.birth.shared.text_counts import count, describe, read
 from icl_core.runs import documents
 from pages.ui.look.escape import escape_markdown
+from tests.parameters import first_is_short
 
 FILES = Path(__file__).parent / "inputs" / "texts"
 README = (FILES / "README.md").read_text()
@@ -309,7 +310,7 @@ def texts_of(panel):
             yield from map(str, [*table.columns, *table.to_numpy().ravel()])
 
 
-@pytest.mark.parametrize("name", ["induction", "transformer"])
+@pytest.mark.parametrize("name", first_is_short(["induction", "transformer"]))
 def test_no_panel_shows_a_letter_from_right_to_left_without_isolating_it(
     name, tmp_path, monkeypatch
 ):

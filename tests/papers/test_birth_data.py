@@ -130,6 +130,7 @@ def test_what_is_watched_is_what_an_evaluation_measures():
     assert measures["global_loss"] == pytest.approx(bigram["global_loss"])
 
 
+@pytest.mark.long
 def test_more_seeds_change_no_other(small: Run):
     two = train.compute(replace(SMALL, seeds=2), Recorder())
     for measure in train.MEASURES:

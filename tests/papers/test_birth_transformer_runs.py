@@ -86,6 +86,7 @@ def test_a_killed_run_goes_on_to_the_same_result(whole):
             np.testing.assert_array_equal(again[name], array, err_msg=name)
 
 
+@pytest.mark.long
 def test_one_seed_more_changes_no_other(whole):
     one = compute(replace(SMALL, seeds=1), Recorder())
     for name, array in one.items():

@@ -6,23 +6,15 @@ import pytest
 
 from icl_core.papers.gdssm.layer.accumulated_state import contributed, held
 from tests.cells import check, explained, shipped, views
+from tests.parameters import first_is_short
 
 LAYER = "gdssm.layer"
 
 
-@pytest.mark.parametrize(
-    "preset",
-    [
-        "layer",
-        "full",
-        "one feature",
-        "1-D",
-        "two layers",
-        "1-D two layers",
-        "three layers",
-        "penalised",
-    ],
-)
+PRESETS = "layer, 1-D, three layers, full, one feature, two layers, 1-D two layers, penalised"
+
+
+@pytest.mark.parametrize("preset", first_is_short(PRESETS.split(", "), 3))
 def test_the_terms_make_the_number_that_the_map_shows(preset):
     run = shipped(LAYER, preset)
     names = {"weights"} if run.config.f == 1 else {"state", "exact", "difference", "weights"}

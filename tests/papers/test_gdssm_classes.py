@@ -2,7 +2,6 @@
 trainings."""
 
 import math
-from functools import cache
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from icl_core.papers.gdssm.classes import train
 from icl_core.papers.gdssm.classes.settings import Config, View
 from icl_core.papers.gdssm.shared import any_layer as models
 from tests.drawn import without_nan
-from tests.recorder import Recorder
+from tests.recorder import short_run
 
 CONFIG = Config(f=4, N=5, K=3, batch=16, steps=10, seeds=2)
 
@@ -31,11 +30,6 @@ def few():
 
 def tasks_of(count: int):
     return train.sample(CONFIG, count, torch.Generator().manual_seed(5))
-
-
-@cache
-def tiny_run() -> Run:
-    return Run(CONFIG, train.compute(CONFIG, Recorder()))
 
 
 def test_labels_are_one_hot_and_every_class_is_as_likely():
@@ -86,7 +80,7 @@ def test_more_classes_than_entries_are_refused():
 
 
 def test_a_run_is_drawn_measured_and_told():
-    run = tiny_run()
+    run = short_run(train.compute, CONFIG)
     for view in (View(), View(prompt=99)):
         without_nan(classes.EXPERIMENT, run, view)
         assert classes.EXPERIMENT.headline(run, view).endswith(".")

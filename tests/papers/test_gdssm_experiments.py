@@ -2,7 +2,6 @@
 its oracle."""
 
 import dataclasses
-from functools import cache
 
 import numpy as np
 import pytest
@@ -25,28 +24,30 @@ from icl_core.papers.gdssm.shared.task import sample
 from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.papers.gdssm.sizes.settings import layer_of, sizes_of
 from tests.drawn import checked, without_nan
-from tests.recorder import Recorder
+from tests.parameters import first_is_short
+from tests.recorder import Recorder, short_run
 
 KINDS = {
     "N-D": {},
     "full": {"recurrence": "full", "skip": True},
     "1-D": {"model": "1-D", "seeds": 2},
     "two layers": {"layers": 2, "recurrence": "scalar", "seeds": 2},
-    "two layers, skip": {"layers": 2, "skip": True},
-    "two layers, 1-D": {"layers": 2, "model": "1-D", "recurrence": "scalar", "seeds": 2},
     "as the authors": {"optimiser": "authors", "seeds": 2},
     "penalised": {"layers": 2, "penalty": 0.2},
+    "three loops": {"layers": 3, "tied": True},
+    "padded labels": {"recurrence": "scalar", "n_o": 2},
+    "one feature": {"f": 1, "seeds": 2},
+    "one pair, two layers": {"N": 1, "f": 1, "layers": 2},
+    "two layers, skip": {"layers": 2, "skip": True},
+    "two layers, 1-D": {"layers": 2, "model": "1-D", "recurrence": "scalar", "seeds": 2},
     "three layers": {"layers": 3, "seeds": 2},
     "two loops": {"layers": 2, "tied": True, "seeds": 2},
-    "three loops": {"layers": 3, "tied": True},
     "from the construction": {"layers": 2, "start": "construction", "optimiser": "authors"},
-    "padded labels": {"recurrence": "scalar", "n_o": 2},
     "padded labels, two layers": {"layers": 2, "recurrence": "scalar", "n_o": 1},
-    "one feature": {"f": 1, "seeds": 2},
     "one feature, 1-D": {"f": 1, "model": "1-D"},
     "one pair": {"N": 1},
-    "one pair, two layers": {"N": 1, "f": 1, "layers": 2},
 }
+SHORT = 10  # of them
 ODD = View(
     snapshot=0,
     seed_shown=5,
@@ -78,23 +79,18 @@ def few():
         yield
 
 
-@cache
 def tiny_run(kind: str) -> Run:
-    config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **KINDS[kind]})
-    return Run(config, layer.compute(config, Recorder()))
+    changes = KINDS[kind]
+    return short_run(layer.compute, Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **changes}))
 
 
-@cache
 def sizes_run(**changes) -> Run:
     settings = {"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes}
-    config = sizes.Config(**settings)
-    return Run(config, sizes.compute(config, Recorder()))
+    return short_run(sizes.compute, sizes.Config(**settings))
 
 
-@cache
 def corrections_run(**changes) -> Run:
-    config = corrections.Config(tasks=1024, **changes)
-    return Run(config, corrections.compute(config, Recorder()))
+    return short_run(corrections.compute, corrections.Config(tasks=1024, **changes))
 
 
 def check(panel: Panel):
@@ -126,7 +122,7 @@ def test_every_drawing_of_an_odd_view(kind):
     draw_all(layer.EXPERIMENT, tiny_run(kind), ODD)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_is_short(KINDS, SHORT))
 def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
     run = tiny_run(kind)
     metrics = layer.EXPERIMENT.metrics(run)
@@ -250,7 +246,7 @@ def test_the_scale_sweep_at_one_is_the_loss():
 # Surgery
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", first_is_short(KINDS, SHORT))
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = tiny_run(kind)
     trained = trained_at(run, -1, 0)
@@ -266,7 +262,7 @@ def test_with_every_part_constructed_it_is_the_construction(kind):
     assert set(replaced) == set(trained.tensors())
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "1-D" not in kind])
+@pytest.mark.parametrize("kind", first_is_short([k for k in KINDS if "1-D" not in k], SHORT - 1))
 def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
     run = tiny_run(kind)
     trained = trained_at(run, -1).to(torch.float64)

@@ -2,7 +2,6 @@
 and closed forms."""
 
 import itertools
-from functools import cache
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from icl_core.papers.gdssm.shared import closed_forms, layer_nd
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.task import interleaved, sample, windows
 from tests.drawn import without_nan
-from tests.recorder import Recorder
+from tests.recorder import short_run
 
 CONFIG = Config(f=3, N=4, batch=16, steps=10, seeds=2)
 
@@ -33,11 +32,6 @@ def few():
 
 def tasks_of(count: int, f: int = 3, N: int = 4):
     return sample(f, N, count, torch.Generator().manual_seed(5)).to(torch.float64)
-
-
-@cache
-def tiny_run() -> Run:
-    return Run(CONFIG, train.compute(CONFIG, Recorder()))
 
 
 def test_with_all_of_it_it_is_the_papers_layer():
@@ -114,7 +108,7 @@ def test_a_given_decay_is_not_trained():
 
 
 def test_a_run_is_drawn_measured_and_told():
-    run = tiny_run()
+    run = short_run(train.compute, CONFIG)
     for view in (View(), View(relative=True)):
         without_nan(ingredients.EXPERIMENT, run, view)
         assert ingredients.EXPERIMENT.headline(run, view).endswith(".")

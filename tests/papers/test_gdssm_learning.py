@@ -12,20 +12,21 @@ from icl_core.papers.gdssm.shared import train
 from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training.loop import SNAPSHOTS
+from tests.parameters import first_is_short
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(f=3, N=4, batch=16, steps=20)
 KINDS = [
-    {},
     {"recurrence": "full", "skip": True},
-    {"model": "1-D", "recurrence": "scalar"},
-    {"layers": 2, "recurrence": "scalar", "skip": True},
     {"layers": 3, "penalty": 0.2, "seeds": 2},
     {"layers": 2, "model": "1-D", "recurrence": "scalar", "optimiser": "authors"},
+    {},
+    {"model": "1-D", "recurrence": "scalar"},
+    {"layers": 2, "recurrence": "scalar", "skip": True},
 ]
 
 
-@pytest.mark.parametrize("change", KINDS)
+@pytest.mark.parametrize("change", first_is_short(KINDS, 3))
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
     config = replace(SMALL, **change)
     whole = train.run(config, Recorder())

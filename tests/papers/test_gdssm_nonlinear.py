@@ -2,7 +2,6 @@
 the drawings."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -29,7 +28,7 @@ from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_l
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from tests.cells import shipped
 from tests.drawn import checked, without_nan, without_words
-from tests.recorder import Interrupted, Recorder
+from tests.recorder import Interrupted, Recorder, short_run
 
 LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = (
     VARIANTS[id] for id in ("linear", "state", "linear gate", "mlp", "mlp gate")
@@ -162,10 +161,8 @@ def test_the_grey_curve_is_the_best_mixture(layers):
 # Trainings
 
 
-@cache
 def small_run(**changes) -> Run:
-    config = replace(SMALL, **changes)
-    return Run(config, train.compute(config, Recorder()))
+    return short_run(train.compute, replace(SMALL, **changes))
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
@@ -241,7 +238,7 @@ def test_the_sine_of_a_prompt_is_found():
         {},
         {"seeds": 2, "layers": 2, "ssm": "trained"},
         {"features": 1, "N": 1},
-        {"features": 2, "layers": 3},
+        pytest.param({"features": 2, "layers": 3}, marks=pytest.mark.long),
     ],
 )
 def test_every_drawing_metric_and_headline(changes):

@@ -21,7 +21,7 @@ from icl_core.papers.memformers.shared.load_run import parameters_at, root_of
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.shared.token_form import forward
 from tests.drawn import checked
-from tests.recorder import Recorder
+from tests.recorder import short_run
 
 PLAIN = Config(variant="gd++", d=3, n=12, layers=3, spectrum="isotropic", seeds=1)
 
@@ -29,18 +29,14 @@ PLAIN = Config(variant="gd++", d=3, n=12, layers=3, spectrum="isotropic", seeds=
 @pytest.fixture(scope="module")
 def trained():
     """A short training of a variant, by name; prompts evaluated on are few."""
-    runs: dict[str, Run] = {}
 
     def of(variant: str, **changes) -> Run:
-        key = variant + str(changes)
-        if key not in runs:
-            config = Config(variant=variant, **{"layers": 3, "steps": 20, "batch": 50, "seeds": 1,
-                            "beside": "none", **changes})  # fmt: skip
-            with pytest.MonkeyPatch.context() as few:
-                for name in ("PROMPTS", "WATCHED", "BLOCK"):
-                    few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
-                runs[key] = Run(config, compute(config, Recorder()))
-        return runs[key]
+        config = Config(variant=variant, **{"layers": 3, "steps": 20, "batch": 50, "seeds": 1,
+                        "beside": "none", **changes})  # fmt: skip
+        with pytest.MonkeyPatch.context() as few:
+            for name in ("PROMPTS", "WATCHED", "BLOCK"):
+                few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
+            return short_run(compute, config)
 
     return of
 

@@ -211,6 +211,7 @@ def test_a_training_with_too_large_a_rate_diverges(quick):
         compute(config, Recorder())
 
 
+@pytest.mark.long
 def test_a_short_training_learns(quick):
     tensors = compute(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
     floor = tensors["baseline/floor"]
