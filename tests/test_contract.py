@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -162,12 +163,25 @@ def test_every_shipped_preset_has_its_run():
 WITH_RUNS = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
 
 
-@pytest.mark.parametrize("id", WITH_RUNS)
-def test_the_first_shipped_run_draws_and_measures_what_its_file_says(id):
-    experiment = EXPERIMENTS[id]
-    run = store.default().load(store.default().preset(id, experiment.presets[0].name))
+@pytest.fixture(scope="module", params=WITH_RUNS)
+def first(request):
+    """An experiment, the run of its first preset, and its `panels`."""
+    experiment = EXPERIMENTS[request.param]
+    header = store.default().preset(request.param, experiment.presets[0].name)
+    run = store.default().load(header)
+    return experiment, run, panels(experiment, run)
+
+
+def panels(experiment, run):
+    """What takes the name of a drawing and returns its panel in the default view, drawn once."""
+    drawings = {drawing.name: drawing for drawing in experiment.drawings}
+    return cache(lambda name: drawings[name].draw(run, experiment.view()))
+
+
+def test_the_first_shipped_run_draws_and_measures_what_its_file_says(first):
+    experiment, run, panel_of = first
     _check_metrics(experiment, run)
-    _check_drawings(experiment, run)
+    _check_drawings(experiment, run, panel_of)
 
 
 @pytest.mark.long
@@ -182,7 +196,7 @@ def test_shipped_runs_draw_and_measure_what_their_files_say(id):
         _check_metrics(experiment, run)
         kinds = _kinds_of(experiment, run)
         if not kinds <= kinds_drawn:
-            _check_drawings(experiment, run)
+            _check_drawings(experiment, run, panels(experiment, run))
             kinds_drawn |= kinds
 
 
@@ -211,15 +225,14 @@ def _check_metrics(experiment, run):
         assert bool(stored[claim]["reason"]) == bool(record["reason"]), where
 
 
-def _check_drawings(experiment, run):
+def _check_drawings(experiment, run, panel_of):
     """Every drawing of the run has a title, a caption and a figure, which plotly accepts, or a
     table."""
-    view = experiment.view()
-    assert experiment.headline(run, view).endswith("."), run.config
+    assert experiment.headline(run, experiment.view()).endswith("."), run.config
     for drawing in experiment.drawings:
         if not drawing.applies(run.config):
             continue
-        panel = drawing.draw(run, view)
+        panel = panel_of(drawing.name)
         assert panel.title and len(panel.caption) > 40, (drawing.name, run.config)
         _check_title(panel.title, run.finished and drawing.place == STAGE)
         assert panel.table is not None or panel.figure is not None, (drawing.name, run.config)
@@ -242,19 +255,6 @@ def _check_title(title: str, states_finding: bool):
         assert VERBS.search(title), title
 
 
-def of_first(id: str):
-    """An experiment with its first shipped run, and the default view at any snapshot."""
-    experiment = registry.experiment(id)
-    header = next(header for header in SHIPPED if header.experiment == id)
-    fields = knobs_of(experiment.view)
-
-    def view(snapshot: int | None = None, **more):
-        at = {"snapshot": snapshot} if snapshot is not None and "snapshot" in fields else {}
-        return experiment.view(**at, **more)
-
-    return experiment, store.default().load(header), view
-
-
 @pytest.mark.parametrize("id", WITH_RUNS)
 def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
     experiment = registry.experiment(id)
@@ -268,16 +268,18 @@ def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
         assert any(drawing.moving and drawing.place == STAGE for drawing in experiment.drawings)
 
 
-@pytest.mark.parametrize("id", WITH_RUNS)
-def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(id):
+def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(first):
     """What the browser is sent is the difference between snapshots: `frames` refuses
     other traces."""
-    experiment, run, view = of_first(id)
+    experiment, run, panel_of = first
+    views = [experiment.view(snapshot=index) for index in range(len(run.snapshot_steps))]
     seated = []
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
-            steps = range(len(run.snapshot_steps)) if drawing.moving and run.snapshot_steps else [0]
-            figures = [drawing.draw(run, view(index)).figure for index in steps]
+            if drawing.moving and views:
+                figures = [drawing.draw(run, view).figure for view in views]
+            else:
+                figures = [panel_of(drawing.name).figure]
             if figures[0] is not None:
                 clock_frames([figure.to_dict() for figure in figures])
                 scales = {json.dumps(_scales(figure), default=str) for figure in figures}
@@ -297,16 +299,14 @@ def _scales(figure):
     return {name: {key: part.get(key) for key in keys} for name, part in sorted(scales.items())}
 
 
-@pytest.mark.parametrize("id", WITH_RUNS)
-def test_a_drawing_names_the_knobs_that_it_depends_on(id):
+def test_a_drawing_names_the_knobs_that_it_depends_on(first):
     """A field that some drawing names and this one does not changes nothing here: else a kept
     figure would be wrong."""
-    experiment, run, view = of_first(id)
+    experiment, run, panel_of = first
     named = {field for drawing in experiment.drawings for field in drawing.knobs}
     for drawing in (d for d in experiment.drawings if d.applies(run.config)):
-        before = _drawn(drawing, run, view())
         # all other fields at once: a single drawing shows that none of them matters
-        others = view()
+        others = experiment.view()
         changed = []
         for field in sorted(named - fields_that_matter(others, drawing.knobs)):
             for value in _others(knobs_of(experiment.view)[field]):
@@ -315,9 +315,8 @@ def test_a_drawing_names_the_knobs_that_it_depends_on(id):
                 except BadSetting:  # a combination that cannot be
                     continue
                 changed.append(field)
-        assert not changed or _drawn(drawing, run, others) == before, (
-            f"{drawing.name} depends on one of {', '.join(changed)}"
-        )
+        same = not changed or _text(drawing.draw(run, others)) == _text(panel_of(drawing.name))
+        assert same, f"{drawing.name} depends on one of {', '.join(changed)}"
 
 
 def _others(knob) -> list:
@@ -328,13 +327,9 @@ def _others(knob) -> list:
     return [knob.low] if knob.kind == "slider" and knob.low != knob.default else []
 
 
-def _drawn(drawing, run, view) -> str:
-    try:
-        panel = drawing.draw(run, view)
-    except CannotDraw as problem:
-        return str(problem)
+def _text(panel) -> str:
     figure = panel.figure.to_dict() if panel.figure is not None else None
-    return json.dumps([panel.title, panel.caption, panel.note, figure], default=str)
+    return json.dumps([panel.title, panel.caption, panel.note, figure], default=str, sort_keys=True)
 
 
 def test_artifacts_stay_small():
