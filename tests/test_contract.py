@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from icl_core import build, registry
-from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw
+from icl_core.contract.experiment import GROUPS, STAGE
 from icl_core.contract.knobs import BadSetting, fields_that_matter, knobs_of, main_knobs, values
 from icl_core.contract.seeds import HELD
 from icl_core.evidence import measurements
