@@ -251,6 +251,7 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
     )
     monkeypatch.setattr("icl_core.evidence.measurements.of_run", lambda header: [])
     monkeypatch.setattr("icl_core.command.train._other_circumstances", lambda header: [])
+    monkeypatch.setattr("icl_core.runs.code.note", lambda header: "")
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert schedulers == ["tcp://somewhere:8786"]
 
