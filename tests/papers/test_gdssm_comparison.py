@@ -38,7 +38,7 @@ from tests.cells import shipped
 from tests.drawn import numbers_of, without_nan, without_words
 from tests.papers.test_gdssm_baselines import generator
 from tests.parameters import first_is_short
-from tests.recorder import Interrupted, Recorder
+from tests.recorder import Interrupted, Recorder, short_run
 
 SMALL = Config(f=2, N=2, batch=16, steps=10, tuning=10, parameters=1000)
 PLAIN = replace(SMALL, model="1-D", form="plain")
@@ -54,21 +54,15 @@ def few():
         yield
 
 
-class Whole(dict):
-    """The tensors of a run by its name; it is trained when they are first asked for."""
-
-    def __missing__(self, name: str):
-        config = PLAIN if name == "plain" else replace(SMALL, model=name)
-        some = tuple(learner_of(PLAIN, id) for id in ("gd-ssm-1", "s5", "linear-1", "linear-2"))
-        with pytest.MonkeyPatch.context() as patch:
-            if name == "plain":
-                patch.setattr(module, "learners", lambda config: some)
-            return self.setdefault(name, comparison.compute(config, Recorder()))
-
-
-@pytest.fixture(scope="module")
-def whole(few):
-    return Whole()
+def whole(name: str) -> dict[str, np.ndarray]:
+    """The tensors of a run of "N-D", of "1-D", or of some models in the plain form."""
+    config = PLAIN if name == "plain" else replace(SMALL, model=name)
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "plain":
+            ids = ("gd-ssm-1", "s5", "linear-1", "linear-2")
+            some = tuple(learner_of(PLAIN, id) for id in ids)
+            patch.setattr(module, "learners", lambda config: some)
+        return short_run(comparison.compute, config).tensors
 
 
 def learner_of(config, id):
@@ -146,9 +140,9 @@ def test_sizes_are_matched_within_5_percent():
 
 
 @pytest.mark.long
-def test_the_run_holds_what_it_says(whole):
+def test_the_run_holds_what_it_says():
     for name in ("N-D", "1-D", "plain"):
-        run = whole[name]
+        run = whole(name)
         config = PLAIN if name == "plain" else replace(SMALL, model=name)
         models = {"N-D": 10, "1-D": 9, "plain": 4}[name]
         assert name == "plain" or models == len(learners(config))
@@ -165,7 +159,7 @@ def test_the_run_holds_what_it_says(whole):
         assert run["baseline/two"][0] < run["baseline/one"][0] < run["baseline/zero"][0]
 
 
-def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     saved = None
     for stop in (5, 17, 95):  # in a tuning, in the first model's training, in a later model's
         recorder = Recorder(stop, saved)
@@ -173,8 +167,8 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
             comparison.compute(SMALL, recorder)
         saved = recorder.saved
     again = comparison.compute(SMALL, Recorder(saved=saved))
-    assert again.keys() == whole["N-D"].keys()
-    for name, array in whole["N-D"].items():
+    assert again.keys() == whole("N-D").keys()
+    for name, array in whole("N-D").items():
         assert array.tobytes() == again[name].tobytes(), name
 
 
@@ -204,8 +198,8 @@ def test_rates_that_diverge_are_given_up(monkeypatch):
 
 
 @pytest.mark.parametrize("model", first_is_short(["N-D", "1-D"]))
-def test_all_of_it_can_be_drawn(whole, model):
-    run = Run(replace(SMALL, model=model), whole[model])
+def test_all_of_it_can_be_drawn(model):
+    run = Run(replace(SMALL, model=model), whole(model))
     for drawing in comparison.EXPERIMENT.drawings:
         if drawing.applies(run.config):
             panel = drawing.draw(run, View(single_seeds=True))
@@ -215,7 +209,7 @@ def test_all_of_it_can_be_drawn(whole, model):
     assert all(np.isfinite(metric.value) for metric in comparison.claims.measure(run))
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live
-    watched = {name: array for name, array in whole[model].items() if name.startswith("watched/")}
+    watched = {name: array for name, array in whole(model).items() if name.startswith("watched/")}
     for curves in (("curve/step", "curve/s5"), ()):
         begun = Run(run.config, watched | {n: run[n] for n in curves}, finished=False)
         assert all(drawing.draw(begun, View()).title for drawing in live)
@@ -339,11 +333,11 @@ def test_a_run_in_which_all_diverged_is_drawn(astray):
         without_words(drawing.draw(run, View()))
 
 
-def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
-    zero = float(whole["N-D"]["baseline/zero"][0])
-    losses = whole["N-D"]["evaluated/loss"].copy()
+def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight():
+    zero = float(whole("N-D")["baseline/zero"][0])
+    losses = whole("N-D")["evaluated/loss"].copy()
     losses[0, -1] = 100 * zero
-    run = Run(SMALL, whole["N-D"] | {"evaluated/loss": losses})
+    run = Run(SMALL, whole("N-D") | {"evaluated/loss": losses})
     for name, axis in (("ends", "x"), ("parameters", "y")):
         panel = DRAWINGS[name].draw(run, View())
         figure = panel.figure.plotly()
@@ -355,10 +349,10 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
 
 
 @pytest.mark.parametrize("many, side", [(16, "left"), (411, "right"), (1620, "right")])
-def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, side):
-    sizes = np.full_like(whole["N-D"]["size/parameters"], 1000)
+def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(many, side):
+    sizes = np.full_like(whole("N-D")["size/parameters"], 1000)
     sizes[0] = many
-    run = Run(SMALL, whole["N-D"] | {"size/parameters": sizes})
+    run = Run(SMALL, whole("N-D") | {"size/parameters": sizes})
     figure = DRAWINGS["parameters"].draw(run, View()).figure.plotly()
     sides = {note.text: note.xanchor for note in figure.layout.annotations}
     assert sides["GD-SSM, 1 layer"] == side and sides["the others"] == "right"
@@ -392,8 +386,8 @@ def ended(run, factor, curve, config):
 PAPERS = Config(f=10, N=10, batch=256, steps=20_000, seeds=3)
 
 
-def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(whole):
-    run = Run(SMALL, whole["N-D"])
+def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau():
+    run = Run(SMALL, whole("N-D"))
     at_zero = run["baseline/zero"][0] / run["baseline/one"][0]
     flat = np.full(40, 0.7)
     undecided = ("not decided", "not decided")
@@ -424,8 +418,8 @@ def test_a_tenth_of_the_summed_rate_is_left(steps):
     assert 0.55 < late(steps) / steps < 0.7
 
 
-def test_the_table_says_how_each_training_ended(whole):
-    shorter = Run(SMALL, whole["N-D"])
+def test_the_table_says_how_each_training_ended():
+    shorter = Run(SMALL, whole("N-D"))
     config = replace(SMALL, steps=400, seeds=3)
     slope = 0.7 + 0.3 * np.linspace(1, 0, 41)
     fell = slope[late(400) // 10] / 0.7 - 1
@@ -452,8 +446,8 @@ def two_layers(run):
     return [model for model in entries(run) if model.baseline and model.layers == 2]
 
 
-def test_the_reason_counts_the_seeds_that_are_near(whole):
-    run = Run(replace(SMALL, seeds=5), whole["N-D"])
+def test_the_reason_counts_the_seeds_that_are_near():
+    run = Run(replace(SMALL, seeds=5), whole("N-D"))
     models = learners(run.config)
     losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
     place = [learner.model.id for learner in models].index("linear-2")
@@ -464,10 +458,10 @@ def test_the_reason_counts_the_seeds_that_are_near(whole):
     assert softmax.endswith("Softmax transformer, 2 layers 0 of 5.")
 
 
-def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
+def test_what_falls_on_could_change_the_verdict_only_one_way():
     """Models of one layer that come near are near, however much they fall still; those that do not
     may yet."""
-    run = Run(SMALL, whole["N-D"])
+    run = Run(SMALL, whole("N-D"))
     one = run["baseline/one"][0]
     curve = np.linspace(5, 1, len(run["curve/step"]))[None]
     falling = {f"curve/{id}": curve * one for id in run.names("models")}
@@ -493,8 +487,8 @@ def words_and_numbers(run):
 
 
 @pytest.mark.parametrize("model", first_is_short(["N-D", "1-D"]))
-def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch, model):
-    run = Run(replace(SMALL, model=model), whole[model])
+def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(monkeypatch, model):
+    run = Run(replace(SMALL, model=model), whole(model))
     before = words_and_numbers(run)
     monkeypatch.setitem(MODELS, "hyena", replace(MODELS["s5"], id="hyena", label="Hyena"))
     learners.cache_clear()
@@ -503,8 +497,8 @@ def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch
     learners.cache_clear()
 
 
-def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
-    run = Run(SMALL, whole["N-D"])
+def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(give_up):
+    run = Run(SMALL, whole("N-D"))
     before, _, metrics = words_and_numbers(run)
     give_up(MODELS, "mamba")
     learners.cache_clear()
@@ -530,8 +524,8 @@ def test_no_rate_is_chosen_while_all_predict_zero():
     assert np.isnan(rate) and not decided
 
 
-def test_the_page_says_that_no_rate_was_chosen(whole):
-    run = Run(SMALL, whole["N-D"])
+def test_the_page_says_that_no_rate_was_chosen():
+    run = Run(SMALL, whole("N-D"))
     decided = np.ones(10, np.int8)
     run = Run(SMALL, {**run.tensors, "chosen/decided": decided})
     assert "No rate was chosen" not in DRAWINGS["rates"].draw(run, View()).caption
@@ -603,8 +597,8 @@ def test_the_products_are_the_second_derivatives_of_a_prediction():
     torch.testing.assert_close(exact.products(p), hessian[0, :, N - 1], rtol=0, atol=1e-12)
 
 
-def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
-    run = Run(PLAIN, whole["plain"])
+def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand():
+    run = Run(PLAIN, whole("plain"))
     drawing = DRAWINGS["by hand"]
     assert drawing.applies(PLAIN)
     assert not drawing.applies(SMALL) and not drawing.applies(replace(PLAIN, model="N-D"))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
 from icl_core.in_context_regression.learner_table import LEARNERS
 from icl_core.papers.learners.prompt import load_run
@@ -18,7 +18,7 @@ from icl_core.papers.learners.prompt.run import compute
 from icl_core.papers.learners.prompt.settings import GROUPS, MEMBERS, Config, View
 from icl_core.papers.learners.prompt.words import off_home
 from icl_core.papers.learners.shared import references, typed_points
-from tests.recorder import Recorder
+from tests.recorder import short_run
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,11 +32,7 @@ def few_prompts():
 
 @pytest.fixture(scope="module")
 def two(few_prompts):
-    return _run(Config(n=6))
-
-
-def _run(config):
-    return Run(config, compute(config, Recorder()))
+    return short_run(compute, Config(n=6))
 
 
 def test_every_learner_is_drawn_somewhere():
@@ -115,7 +111,7 @@ def test_awkward_pairs_are_drawn(two, text, group):
     ids=str,
 )
 def test_extreme_homes_are_measured_and_drawn(config):
-    run = _run(config)
+    run = short_run(compute, config)
     experiment = registry.experiment("learners.prompt")
     metrics = {metric.claim.id: metric for metric in experiment.metrics(run)}
     assert metrics["bayes-is-least"].value >= -1e-9
@@ -133,7 +129,7 @@ def test_a_larger_x_keeps_the_target(two):
     np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
     assert "2 times" in off_home(two, View(scale=2.0))
     # a sum of y x is quadratic in x
-    run = _run(replace(two.config, noise=0.0))
+    run = short_run(compute, replace(two.config, noise=0.0))
     one, four = (load_run.shown(run, View(scale=scale)).learned["sum"] for scale in (1.0, 2.0))
     np.testing.assert_allclose(four, 4 * one, rtol=1e-9)
 
