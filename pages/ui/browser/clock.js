@@ -73,7 +73,7 @@ class Clock extends Transport {
     this.headline.toggleAttribute("data-still", !data.headline);
     if (isOtherRun) this.stop();
     if (follows) this.resting = data.at;
-    if (!window.Plotly) this.plainTimer ??= window.setTimeout(() => this.becomePlain(), PATIENCE);
+    if (!window.Plotly && !this.plainTimer) this.waitForPlotly();
     if (isOtherBeat) this.playTo(data.at);
     else this.show(follows ? data.at : this.index);
   }
@@ -90,9 +90,14 @@ class Clock extends Transport {
     else if (share < 1) style.fontSize = `${1.25 * share}rem`;
   }
 
+  waitForPlotly() {
+    this.plainTimer = window.setTimeout(() => this.becomePlain(), PATIENCE);
+  }
+
   /* If Streamlit's charts have not left plotly.js within reach, have the server draw the clock's snapshot. */
   becomePlain() {
     if (window.Plotly) return this.draw();
+    if (!document.querySelector(".js-plotly-plot")) return this.waitForPlotly(); // there is no chart yet
     this.bar.dataset.plain = "true";
     this.send("plain", true);
   }
