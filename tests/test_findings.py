@@ -296,6 +296,21 @@ def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
     assert ">a run made here, 012345</a> (1 seed)" in page[0]
 
 
+def test_of_thousands_of_runs_a_few_are_listed_and_the_others_counted(monkeypatch):
+    page = []
+    monkeypatch.setattr(evidence.st, "html", page.append)
+    many = tuple(
+        finding(at=header("local"), value=float(number), reason=f"{number % 2}")
+        for number in range(2000)
+    )
+    evidence.show([Summary(many, many)])
+    listed = evidence.MOST_LISTED
+    assert page[0].count(f"; and {2000 - listed:,} more") == 2
+    assert page[0].count("a run made here") == 4 * listed and ", 2000 runs at other" in page[0]
+    evidence.show([Summary(many[:listed], ())])
+    assert " more" not in page[1].replace('class="more', "")
+
+
 def test_every_claim_is_counted_also_one_that_no_run_was_made_for():
     paper = ("reproduced", "not run", "not decided", "reproduced", "not reproduced")
     summaries = [Summary((finding(verdict),), ()) for verdict in paper]

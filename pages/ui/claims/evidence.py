@@ -22,6 +22,7 @@ _KEY = (
     '<p class="more key">● is what was measured, with a bar of one standard error to each side. '
     "Shaded is what the claim allows; the line is its limit.</p>"
 )
+MOST_LISTED = 40  # runs of a claim
 _SHADES = {
     **{positive: "kept" for positive, _ in VERDICTS.values()},
     **{negative: "failed" for _, negative in VERDICTS.values()},
@@ -52,7 +53,7 @@ def _scale(summary: Summary) -> str:
     """Return the scale of a claim with the runs at its setting, the one that decides first."""
     claim = summary.first.metric.claim
     points = []
-    for finding in sorted(summary.here, key=claim_rows.rank):
+    for finding in sorted(summary.here, key=claim_rows.rank)[:MOST_LISTED]:
         if finding.metric.value is not None:
             kind = _SHADES.get(finding.verdict, "open")
             label = verdicts.value_text(finding.metric)
@@ -92,19 +93,21 @@ def _reasons(summary: Summary) -> str:
     for reason, findings in by_reason.items():
         if not reason:
             continue
-        runs = f", in {', '.join(map(_run_links, findings))}" if len(by_reason) > 1 else ""
+        links = ", ".join(map(_run_links, findings[:MOST_LISTED]))
+        runs = f", in {links}" if len(by_reason) > 1 else ""
         lines += f"<br>Why{runs}: {escape(reason)}"
     return lines
 
 
 def _values(findings: Iterable[Finding]) -> str:
     """Return the measured values with their runs, as HTML; empty if nothing was run."""
-    return "; ".join(
-        f"{escape(verdicts.value_text(finding.metric))} in "
-        f"{_run_links(finding)}{_seeds(finding.header)}"
-        for finding in findings
-        if finding.header
-    )
+    of_runs = [(finding, finding.header) for finding in findings if finding.header]
+    texts = [
+        f"{escape(verdicts.value_text(finding.metric))} in {_run_links(finding)}{_seeds(header)}"
+        for finding, header in of_runs[:MOST_LISTED]
+    ]
+    more = len(of_runs) - len(texts)
+    return "; ".join([*texts, f"and {more:,} more"] if more else texts)
 
 
 def _seeds(header: Header) -> str:
