@@ -189,7 +189,7 @@ def _trained_here(index: SettingsIndex, alone: bool) -> _TrainedHere:
     logarithms = []
     for _, header in runs:
         cost = _cost(registry.experiment(header.experiment).cost, typed_config(header))
-        seconds = header.waited if alone else header.info["seconds"]
+        seconds = (header.waited if alone else None) or header.info["seconds"]
         logarithms.append(math.log(seconds / cost))
     return _TrainedHere(np.array([run[0] for run in runs], np.intp), np.array(logarithms))
 
