@@ -19,10 +19,10 @@ def panel(value: float) -> Panel:
 
 def test_a_forgotten_chart_is_made_anew_of_the_same_figure() -> None:
     st.session_state.pop(films._CHARTS, None)
-    first = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
+    first = films._new_chart("seat", panel(2.0)).sent.to_dict()
     assert films._charts()["seat"].sent.to_dict() is first
     films._charts().clear()
-    second = films._new_chart("seat", panel(2.0), "name").sent.to_dict()
+    second = films._new_chart("seat", panel(2.0)).sent.to_dict()
     assert first["data"] == second["data"] and first["layout"] != second["layout"]
     films._charts().clear()
 

@@ -21,16 +21,12 @@ _TITLE = """<div class="seat-title"{live}><h3><span data-title="{name}">{title}<
 class SeatedChart:
     """A chart that stays in its seat on the stage.
 
-    sent    the figure that Streamlit was given when the chart was made
-    alt     what a screen reader says of that figure
-    name    the cache key of the drawing that `sent` shows
-    moved   whether the browser may have put another drawing's figure into the chart
+    sent  the figure that Streamlit was given when the chart was made
+    alt   what a screen reader says of that figure
     """
 
     sent: StreamlitFigure
     alt: str
-    name: str
-    moved: bool = False
 
 
 def show_chart(

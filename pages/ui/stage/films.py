@@ -136,13 +136,9 @@ def _seat_film(setting: Setting, drawing: Drawing, run: Run) -> None:
     if panel.figure is None:
         _release_seat(setting.id, drawing)
         return seat_chart(panel, drawing.name)
-    name = film[0]
     key = _seat_key(setting.id, drawing)
-    chart = _charts().get(key) or _new_chart(key, panel, name)
-    chart.moved |= chart.name != name
-    seat_chart(panel, drawing.name, held=chart)
-    if chart.moved or film[-1]:  # what moves has its last snapshot in its whole figure
-        playback.send_figure(drawing.name, _whole_figure(*film))
+    seat_chart(panel, drawing.name, held=_charts().get(key) or _new_chart(key, panel))
+    playback.send_figure(drawing.name, _whole_figure(*film))
 
 
 def _titled_panel(view: Any, *film: Any) -> Panel:
@@ -156,7 +152,7 @@ def _titled_panel(view: Any, *film: Any) -> Panel:
     return replace(panel, title=titles[view.snapshot])
 
 
-def _new_chart(key: str, panel: Panel, name: str) -> SeatedChart:
+def _new_chart(key: str, panel: Panel) -> SeatedChart:
     """Keep a new chart under `key` and return it.
 
     A number makes its figure differ from an equal one that may stand there, which the browser has
@@ -165,7 +161,7 @@ def _new_chart(key: str, panel: Panel, name: str) -> SeatedChart:
     assert panel.figure is not None
     sent = StreamlitFigure(panel.figure, fills=True)
     sent.to_dict()["layout"]["meta"]["made"] = next(_CHART_NUMBERS)
-    return _charts().setdefault(key, SeatedChart(sent, panel.caption, name))
+    return _charts().setdefault(key, SeatedChart(sent, panel.caption))
 
 
 def _keep_charts(experiment_id: str, drawings: Sequence[Drawing]) -> None:
