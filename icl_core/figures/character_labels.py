@@ -95,14 +95,12 @@ def label_width(label: str) -> int:
 
 
 def literal(text: str) -> str:
-    """Return a text for a figure, which reads tags and entities: "<b>" and "&lt;" stay as they
-    are."""
+    """Return a text for a figure, which would read "<b>" as a tag and "&lt;" as an entity."""
     return html.escape(text, quote=False)
 
 
 def seen(label: str) -> str:
-    """Return what a reader sees of a figure's label, which has no tags: the text that `literal` was
-    given, without marks."""
+    """Return what a reader sees of a figure's label: what `literal` was given, without marks."""
     return html.unescape(unisolated(label))
 
 

@@ -126,7 +126,7 @@ class _LateModule(ModuleType):
             if path == "torch.no_grad":
                 return _LateNoGrad()
             if self.__name__ == "torch.nn.functional":
-                return _late_function(name)
+                return _late_function(lambda: getattr(import_now(self.__name__), name))
         return getattr(import_now(self.__name__), name)
 
 
@@ -162,13 +162,10 @@ class _LateClass(type):
         return getattr(cls._itself(), name)
 
 
-def _late_function(name: str) -> Callable[..., Any]:
-    """Return a stand-in for a function of torch.nn.functional."""
-
-    def call(*arguments: Any, **named: Any) -> Any:
-        return getattr(import_now("torch.nn.functional"), name)(*arguments, **named)
-
-    return call
+def _late_function(find: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """Return a stand-in for the function that `find` returns, at its first call."""
+    found = cache(find)
+    return lambda *arguments, **named: found()(*arguments, **named)
 
 
 class _LateNoGrad:
@@ -177,16 +174,7 @@ class _LateNoGrad:
     def __call__(self, function: Callable[..., Any] | None = None) -> Any:
         if function is None:
             return _LateNoGrad()
-
-        @cache
-        def decorated() -> Callable[..., Any]:
-            return import_now("torch").no_grad(function)
-
-        @wraps(function)
-        def call(*arguments: Any, **named: Any) -> Any:
-            return decorated()(*arguments, **named)
-
-        return call
+        return wraps(function)(_late_function(lambda: import_now("torch").no_grad(function)))
 
     def __enter__(self) -> None:
         self._context = import_now("torch").no_grad()

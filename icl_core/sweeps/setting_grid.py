@@ -89,10 +89,7 @@ def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None
 
 
 def grid(
-    experiment_id: str,
-    swept: Sequence[tuple[str, Sequence[Any]]],
-    base: Any,
-    seeds: int | None = None,
+    experiment_id: str, swept: Sequence[tuple[str, list[Any]]], base: Any, seeds: int | None = None
 ) -> Grid:
     """Return the grid over `base` of the `swept` knobs, each with its values.
 
@@ -124,17 +121,16 @@ def can_sweep(knobs: Mapping[str, Knob]) -> Iterator[str]:
 
 
 def _typed(word: str, knobs: Mapping[str, Knob]) -> tuple[str, list[Any]]:
-    """Return the field that a word like "d=32,64" names, and its values."""
+    """Return the name in a word like "d=32,64", and its values; as texts if it is no setting's."""
     name, equals, text = word.partition("=")
     if not equals:
         raise BadSetting(f"a swept knob must be written NAME=VALUE,VALUE, got {word!r:.80}")
-    field, knob = _swept(name, knobs)
+    field = current_name(knobs, name)
     pieces = [piece.strip() for piece in text.split(",") if piece.strip()]
-    return field, [knob.parse(field, piece) for piece in pieces]
+    return name, [knobs[field].parse(field, piece) if field in knobs else piece for piece in pieces]
 
 
-def _swept(name: str, knobs: Mapping[str, Knob]) -> tuple[str, Knob]:
-    """Return the field that has this name, and its knob, which must be one that can be swept."""
+def _axis(name: str, values: Sequence[Any], knobs: Mapping[str, Knob]) -> Axis:
     field = current_name(knobs, name)
     if field in REPEATS:
         raise BadSetting(
@@ -147,11 +143,6 @@ def _swept(name: str, knobs: Mapping[str, Knob]) -> tuple[str, Knob]:
         raise BadSetting(
             f"a swept knob must be {', '.join(SWEPT.values())}, got {field}, a {knob.kind}"
         )
-    return field, knob
-
-
-def _axis(name: str, values: Sequence[Any], knobs: Mapping[str, Knob]) -> Axis:
-    field, knob = _swept(name, knobs)
     if not 1 <= len(values) <= MOST_CELLS:
         raise BadSetting(f"{field} must have 1 to {MOST_CELLS} values, got {len(values)}")
     for value in values:

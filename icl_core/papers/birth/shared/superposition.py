@@ -279,7 +279,7 @@ def _says(traced: Traced) -> Trace:
     it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
     ends, colours = zip(*(marks[is_right] for is_right in traced.right), strict=True)
-    letters = [literal(letter) for letter in visible_characters(traced.says)]
+    letters = map(literal, visible_characters(traced.says))
     texts = [f"{letter}{end}" for letter, end in zip(letters, ends, strict=True)]
     texts[traced.followed] = f"<b>{texts[traced.followed]}</b>"
     font = {"family": MONO, "size": TEXT, "color": list(colours)}

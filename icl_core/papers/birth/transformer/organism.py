@@ -170,8 +170,7 @@ def _or_null(value: float) -> float | None:
 
 
 def _config(config: Any, task: Task) -> dict[str, Any]:
-    """Return `config.json`. A text begins with a line break, if the model knows it, and no token
-    ends it."""
+    """Return `config.json`. A text begins with a line break, if the model knows it."""
     characters = list(task.characters)
     return {
         "model_type": "gpt2",

@@ -121,7 +121,7 @@ def frequencies(run: Run, view: View) -> Panel:
     for name in ("W_K2", "W_O2"):
         ratio = run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]
         strengths[name] = ratio.mean(0)  # (characters,)
-        figure.add_traces(_letters(name, often, strengths[name], characters))
+        figure.add_traces(_letters(name, often, strengths[name], [*map(literal, characters)]))
     figure.update_xaxes(
         axis("frequency of the character (log scale)", **axis_range(_around(often), True))
     )
@@ -147,9 +147,8 @@ def _letters(
     y = strength.astype(np.float32)
     font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
     hover = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
-    texts = [literal(character) for character in characters]
     text = Trace(
-        x=x, y=y, mode="text", text=texts, textfont=font, name=NAMES[name], showlegend=False
+        x=x, y=y, mode="text", text=characters, textfont=font, name=NAMES[name], showlegend=False
     )
     mark = Trace(
         x=x[:1],
