@@ -28,6 +28,7 @@ from icl_core.runs.request import Request
 from icl_core.runs.store import Header
 from icl_core.share import gallery
 from icl_core.sweeps import atlas
+from icl_core.training import segments
 
 LARGE = 2**20  # bytes of snapshots
 LARGE_MODELS = 2**18  # bytes of the models of other seeds
@@ -142,6 +143,8 @@ def _exists_whole(run: WantedRun) -> bool:
     header = store.default().exact(run.experiment, run.key)
     if header is None:
         return False
+    if header.origin == "local" and segments.is_compiled(header.info):
+        return False
     if store.default().load(header) is not None:
         return True
     if header.origin == "local":
@@ -152,12 +155,17 @@ def _exists_whole(run: WantedRun) -> bool:
 
 
 def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
-    """Train the missing runs; return a sentence for each that failed or was refused, by key."""
+    """Train the missing runs by torch alone; return a sentence for each that failed or was refused,
+    by key."""
     failures = {}
     keys: list[str] = []
-    with interruptible():
+    runs = store.default()
+    with interruptible(), segments.reference():
         try:
             for run in missing:
+                header = runs.exact(run.experiment, run.key)
+                if header is not None and segments.is_compiled(header.info):
+                    runs.delete(header)  # the run of a visitor
                 try:
                     keys.append(submit(Request(run.experiment, run.config)))
                 except BadSetting as problem:  # a run that can never be kept here: train the others

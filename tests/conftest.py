@@ -26,6 +26,9 @@ sys.dont_write_bytecode = False
 # of what the tests start too: threads that share a core wait for each other
 os.environ["OMP_NUM_THREADS"] = "1"
 
+# what is computed is torch's; a test of compiled segments asks for them
+os.environ["ICL_FAST"] = "0"
+
 import pytest  # noqa: E402
 import torch  # noqa: E402
 from streamlit.components.v2 import manifest_scanner  # noqa: E402

@@ -30,6 +30,7 @@ from icl_core.papers.birth.shared import own_matrices, text_counts
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.runs import documents, store
 from icl_core.runs.request import Request
+from icl_core.training import segments
 from pages.ui.look.escape import escape_markdown
 
 CONFIG = registry.experiment(TOY).config
@@ -246,6 +247,7 @@ READERS = {
     "ICL_READ_ONLY": limits.read_only,
     "ICL_PRECISION": device.precision,
     "ICL_COMPILE": train.compiling_wanted,
+    "ICL_FAST": segments.wanted,
     "ICL_MODELS": lambda: sources._path("gpt2"),
     "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor", []),
 }

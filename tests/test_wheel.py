@@ -73,6 +73,7 @@ def test_it_gives_one_command_and_needs_what_the_requirements_name(wheel):
     extra = [line.partition(";")[0] for line in needed if "extra ==" in line]
     assert extra == [
         *lines("icl_core/cluster/requirements-dask.txt"),
+        *lines("icl_core/requirements-fast.txt"),
         *lines("icl_core/requirements-notebook.txt"),
         *lines("icl_core/papers/birth/pretrained/requirements.txt"),
     ]

@@ -218,6 +218,8 @@ class Experiment:
     goes_on     takes a config and returns whether its run is the beginning of one of more `steps`;
                 so it is if the learning rate does not depend on their number
     batching    how several runs are trained as one; None if they are not
+    has_segments  takes a config and returns whether its run can be trained in compiled segments
+                (`training/segments.py`)
     story       the story of the first preset's run: task, beats with questions, things to try
     diagram     takes a config and returns the diagram of its model
     theory      numbers that sweeps draw beside what was measured
@@ -247,6 +249,7 @@ class Experiment:
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
     batching: Batching | None = None
+    has_segments: Callable[[Any], bool] = lambda config: False
     story: Story | None = None
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()

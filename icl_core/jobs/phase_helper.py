@@ -35,6 +35,7 @@ from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
 from icl_core.runs.header import stored_settings
 from icl_core.runs.request import Request
+from icl_core.training import segments
 
 FIRST_CHECKPOINT = 4.0  # seconds of training before the first checkpoint
 CHECKPOINT = 8.0  # seconds between checkpoints
@@ -57,7 +58,10 @@ class NothingLeft(Exception):
 
 def identity_of(request: dict[str, Any]) -> dict[str, Any]:
     """Return what the files of a job with this request must agree with on this device: experiment,
-    version, config, device, precision and the code that computes."""
+    version, config, device, precision, the code that computes, and the compiler of its segments if
+    it has any."""
+    experiment = registry.experiment(request["experiment"])
+    config = from_stored(experiment.config, request["config"])
     return {
         "experiment": request["experiment"],
         "version": registry.version(request["experiment"]),
@@ -65,6 +69,7 @@ def identity_of(request: dict[str, Any]) -> dict[str, Any]:
         "device": device.describe(),
         "precision": device.precision(),
         "code": code.name(),
+        "compiler": segments.compiler(experiment, config),
     }
 
 

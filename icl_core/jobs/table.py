@@ -68,7 +68,8 @@ class JobState:
 
 
 PLACES = ("ICL_ARTIFACTS", "ICL_PAPERS")  # folders of shipped runs, and of more papers
-COMPUTING = ("ICL_COMPILE", "ICL_PRECISION")  # of a request, also where another machine trains it
+# of a request, also where another machine trains it
+COMPUTING = ("ICL_COMPILE", "ICL_FAST", "ICL_PRECISION")
 ENVIRONMENT_NAMES = ("ICL_CACHE_LIMIT", "ICL_DEVICE", *COMPUTING, *PLACES)
 
 CODE = "code"  # beside the variables: the identity of the code, "" where it is not known

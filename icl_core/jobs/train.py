@@ -29,6 +29,7 @@ from icl_core.jobs.phase_helper import THREADS, Stopped, identity_of
 from icl_core.machine import device, malloc
 from icl_core.runs import code, database, store
 from icl_core.runs.header import key_of
+from icl_core.training import segments
 
 PACKAGES = ("torch", "numpy", "safetensors")
 LOOK = 1.0  # seconds between two looks at the files of the source
@@ -293,6 +294,8 @@ def _measure_run(experiment: Experiment, run: Run) -> dict[str, Any]:
 def _run_info(progress: JobProgress) -> dict[str, Any]:
     """Return the circumstances of a training, for the metadata of the run's file."""
     packages = {name: version(name) for name in PACKAGES}
+    if compiler := progress.identity["compiler"]:
+        packages[segments.COMPILER] = compiler
     by_clock = progress.seconds_before + time.monotonic() - progress.start
     info: dict[str, Any] = {
         **{name: progress.identity[name] for name in ("version", "device", "precision", "code")},

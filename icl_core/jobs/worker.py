@@ -42,6 +42,7 @@ from icl_core.jobs.train import (
 )
 from icl_core.machine import device, late_imports, limits, malloc
 from icl_core.runs import database
+from icl_core.training import segments
 
 IDLE = 5.0  # seconds without a job after which a worker ends
 
@@ -129,6 +130,7 @@ def _prepare(server: int | None) -> Callable[[], bool]:
         late_imports.postpone_compiler()
         return lambda: False
     device.prepare()
+    segments.prepare()
     know_pace()
     for name in registry.experiment_ids():
         registry.experiment(name)
@@ -316,7 +318,7 @@ def _shape(job: Job) -> tuple[Any, int]:
     except Exception:  # it fails with a message when it is trained
         return alone
     batching = experiment.batching
-    if not batching:
+    if not batching or segments.compiler(experiment, config):  # by torch it had other digits
         return alone
     return (request["experiment"], batching.alike(config)), batching.most(config)
 

@@ -31,7 +31,6 @@ from icl_core.training.loop import Measures, Problem, State
 
 REPORT_INTERVAL = 0.05  # seconds; a report reads the clock and files, too slow for every step
 COMPARED = 5  # first steps that are also computed alone
-MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, as torch names them
 Ended = State | Exception
 
 
@@ -127,9 +126,7 @@ class ActiveTraining:
         else:
             self.state = State()
         self.state.parameters = self.problem.parameters
-        for parameter in self.parameters:  # Adam's initial state, which torch makes at its step
-            zeros = {name: torch.zeros_like(parameter) for name in MOMENTS}
-            self.optimiser.state.setdefault(parameter, {"step": torch.tensor(0.0), **zeros})
+        loop.begin_moments(self.optimiser)
 
     def save(self) -> dict[str, np.ndarray]:
         """Return a checkpoint, the same as `loop.train` makes of this training."""
@@ -196,7 +193,7 @@ def _rows_of(trainings: Mapping[int, ActiveTraining]) -> _Rows:
     moments: dict[str, list[Tensor]] = {}
     for position, name in enumerate(names):
         states = [member.optimiser.state[member.parameters[position]] for member in members]
-        moments[name] = [rows.join([state[kind] for state in states]) for kind in MOMENTS]
+        moments[name] = [rows.join([state[kind] for state in states]) for kind in loop.MOMENTS]
     return _Rows(trainings, parameters, moments)
 
 

@@ -13,6 +13,9 @@ from icl_core.contract.experiment import Diverged
 from icl_core.training.several_seeds import padded
 
 Measures = Mapping[str, Any]  # by name a number; [seeds] where several seeds train together
+# a parameter, Adam's mean and its mean square, by the parameter's name: to be changed in place
+InPlace = dict[str, tuple[np.ndarray, ...]]
+MOMENTS = ("exp_avg", "exp_avg_sq")  # Adam's, as torch names them
 SNAPSHOTS = 24  # the most that a run stores: ten seconds of animation
 
 
@@ -29,6 +32,10 @@ class Problem:
     loss        the measure that is shown as progress and watched for divergence
     schedule    of the step to the factor on the optimiser's learning rate
     ceiling     a loss above it counts as diverged
+    segment     makes several steps in one call of compiled code, those that `gradient` and an Adam
+                of torch make; None where it is not used. It takes the first step, the most that it
+                may make, and what it changes. It returns the losses [steps, seeds] of those that it
+                has made, and the gradients of the last; it stops at one that diverges
     """
 
     parameters: dict[str, Tensor]
@@ -39,6 +46,7 @@ class Problem:
     loss: str = "in_context_loss"
     schedule: Callable[[int], float] = lambda step: 1.0
     ceiling: float = float("inf")
+    segment: Callable[[int, int, InPlace], tuple[np.ndarray, Mapping[str, Tensor]]] | None = None
 
 
 @dataclass
@@ -189,7 +197,7 @@ def train(
 
     evaluation_steps  the steps before which the problem is evaluated
     resumed           a checkpoint, made by the `save` that `report` is given; empty to start anew
-    report            called as `report(state, save)` before every step
+    report            called as `report(state, save)` before every step, or before every segment
     keep              whether every evaluation takes a snapshot of the parameters
 
     Raises `Diverged` at the first loss or gradient that is not finite, or loss above the ceiling,
@@ -198,6 +206,8 @@ def train(
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = restore(problem, optimiser, resumed) if resumed else State()
     state.parameters = problem.parameters
+    if problem.segment is not None:
+        begin_moments(optimiser)
     evaluate_at = set(evaluation_steps)
     learning_rates = [group["lr"] for group in optimiser.param_groups]
     while True:
@@ -213,6 +223,10 @@ def train(
                 )
         if step == steps:
             return state
+        if problem.segment is not None:
+            until = min(each for each in evaluate_at | {steps} if each > step)
+            _segment(problem, optimiser, state, until)
+            continue
         gradients, measures = problem.gradient(step)
         record(state.batch, measures)
         check_divergence(step, measures[problem.loss], gradients, problem.ceiling)
@@ -223,6 +237,31 @@ def train(
             group["lr"] = learning_rate * problem.schedule(step)
         optimiser.step()
         state.step += 1
+
+
+def _segment(problem: Problem, optimiser: torch.optim.Optimizer, state: State, until: int) -> None:
+    """Make steps before the step `until` by the problem's segment, as many as it makes at once."""
+    assert problem.segment is not None
+    moments = [optimiser.state[parameter] for parameter in problem.parameters.values()]
+    in_place = {
+        name: (parameter.numpy(), *(own[kind].numpy() for kind in MOMENTS))
+        for (name, parameter), own in zip(problem.parameters.items(), moments, strict=True)
+    }
+    losses, gradients = problem.segment(state.step, until - state.step, in_place)
+    for loss in losses:
+        record(state.batch, {problem.loss: loss})
+    check_divergence(state.step + len(losses) - 1, losses[-1], gradients, problem.ceiling)
+    state.step += len(losses)
+    for own in moments:
+        own["step"].fill_(float(state.step))
+
+
+def begin_moments(optimiser: torch.optim.Optimizer) -> None:
+    """Give an Adam the state that torch gives it at its first step, where it has none yet."""
+    for group in optimiser.param_groups:
+        for parameter in group["params"]:
+            zeros = {kind: torch.zeros_like(parameter) for kind in MOMENTS}
+            optimiser.state.setdefault(parameter, {"step": torch.tensor(0.0), **zeros})
 
 
 def record(rows: dict[str, list[Any]], measures: Measures) -> None:

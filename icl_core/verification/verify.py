@@ -28,6 +28,7 @@ from icl_core.runs.file import digest
 from icl_core.runs.header import Header, new_record, typed_config
 from icl_core.runs.request import Request
 from icl_core.runs.store import Store
+from icl_core.training import segments
 
 AGREE = "agree"
 DIFFER = "differ"
@@ -66,7 +67,8 @@ def train_anew(
     config = typed_config(header)
     device.set_threads(1)
     start = time.monotonic()
-    tensors = experiment.run(config, _AnewProgress(deadline, on_step))
+    with segments.reference():
+        tensors = experiment.run(config, _AnewProgress(deadline, on_step))
     shipped = store.shipped_runs(header.experiment)
     records = measurements.measure(experiment, Run(config, tensors, {}, shipped=shipped))
     return TrainedAnew(tuple(records), time.monotonic() - start, _is_same(header, store, tensors))

@@ -12,7 +12,7 @@ from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.words import WORDS, headline
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.papers.gdssm.shared.train import EVALUATIONS
+from icl_core.papers.gdssm.shared.train import EVALUATIONS, has_segments
 from icl_core.training.loop import evaluations
 
 
@@ -157,6 +157,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    has_segments=has_segments,
     batching=Batching(run.alike, run.most_together, compute_together),
     preview=completed,
     theory=(Theory("share of the loss that the best step leaves", best_loss_share),),

@@ -20,7 +20,7 @@ from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.training import batched, loop, phases, rows
+from icl_core.training import batched, loop, phases, rows, segments
 from icl_core.training.phases import Wanted
 
 TRAIN = "train"
@@ -36,9 +36,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `sweep/zero` [scales]; `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss`
     [seeds, evaluations] of our training of the same model; `population/*` [1, ...];
     `baseline/stacked` and `baseline/left_out` [1] of `exact`."""
-    plan = [train.training_phase(TRAIN, config, "as the authors train")]
+    in_segments = train.has_segments(config) and segments.wanted()
+    plan = [train.training_phase(TRAIN, config, "as the authors train", in_segments)]
     if config.optimiser == "authors":
-        plan.append(train.training_phase("beside", as_here(config), "as here"))
+        plan.append(train.training_phase("beside", as_here(config), "as here", in_segments))
     trained = phases.run(plan, progress, partial(phases.curves, TRAIN), preview=_preview)
     results = trained[TRAIN]
     return {**results, **_beside(trained), **_swept(config, [results]), **_known(config)}
@@ -96,9 +97,9 @@ def _swept(config: Config, results: Sequence[Tensors]) -> dict[str, np.ndarray]:
     trained = [model_of(config, tensors, "final/").to(place) for tensors in results]
     constructed = model_of(config, results[0], "constructed/").to(place)  # the same for all runs
     tasks = train.held_out(config, SWEPT)
-    scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    by_scale = list(train.losses_over_runs(trained, [constructed], scaled))
-    losses = np.stack(by_scale, 1)  # [seeds of all runs + 1, scales]
+    scales = [float(alpha) for alpha in ALPHAS]
+    # [seeds of all runs + 1, scales]
+    losses = train.losses_over_runs(trained, [constructed], tasks, scales)
     return {
         "sweep/alpha": ALPHAS,
         "sweep/trained": losses[:-1],

@@ -88,6 +88,12 @@ def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
     return output[:, -weights.labels :]
 
 
+def is_cubic(weights: Model) -> bool:
+    """Return whether predictions grow with the cube of the scale of x and y: a state is quadratic
+    in them, and what is read from it linear."""
+    return isinstance(weights, LayerND) and weights.skip is None
+
+
 def chunk(tasks: Tasks) -> int:
     """Return how many tasks are read at a time."""
     return max(1, CHUNK // (tasks.N * tasks.f))
@@ -108,8 +114,11 @@ def losses(weights: Model, tasks: Tasks) -> np.ndarray:
 
 @torch.no_grad()
 def sensitivity(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o f tasks"]:
-    """Return the derivative of the prediction by the query's x (Section 4.1), in one forward pass
-    with f copies of the tasks, each with a tangent of its own."""
+    """Return the derivative of the prediction by the query's x (Section 4.1): of the N-D layer in
+    closed form, else in one forward pass with f copies of the tasks, each with a tangent of its
+    own."""
+    if isinstance(weights, LayerND):
+        return layer_nd.sensitivity(weights, read(weights, tasks))[:, -weights.labels :]
     f = tasks.f
     count = len(tasks)
     copies = Tasks(tasks.x.repeat(1, 1, f), tasks.y.repeat(1, 1, f))

@@ -91,6 +91,24 @@ def attention(weights: LayerND, C: Windows) -> Vectors:
     return output if weights.skip is None else output + read(C, weights.skip, weights.runs)
 
 
+def sensitivity(weights: LayerND, C: Windows) -> Float[Tensor, "seeds f f tasks"]:
+    """Return the derivative of the last output by the query x_{N+1}, which is in the last window
+    alone: beta (q_3 Z_N + (Q C_N^T u)_3 I + (C_N Q)_3 u^T) + skip_3 I with u = C_N q."""
+    last = C[-1]  # (3, f, tasks)
+    u = read(C, weights.q, weights.runs)
+    Q = weights.Q[..., None, None]  # (seeds, 3, 3, 1, 1)
+    scores = (last * u[:, None]).sum(2, keepdim=True)  # (seeds, 3, 1, tasks)
+    own = (Q[:, 2] * scores).sum(1)  # (seeds, 1, tasks)
+    column = (Q[:, :, 2] * last).sum(1)  # (seeds, f, tasks)
+    beta = weights.beta[:, None, None]
+    diagonal = beta * own if weights.skip is None else beta * own + weights.skip[:, 2:, None]
+    Z = states(weights.a, weights.Q, C)[-1]
+    moved = weights.q[:, 2, None, None, None] * Z + column[:, :, None] * u[:, None]
+    derivative = beta[..., None] * moved
+    derivative.diagonal(dim1=1, dim2=2).add_(diagonal.mT)  # a view, (seeds, tasks, f)
+    return derivative
+
+
 def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
     """Return C_t q: what every window gives to its k first weights."""
     return torch.einsum("wkit,sk->wsit", C[:, : q.shape[1]], q)

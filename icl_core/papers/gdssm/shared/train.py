@@ -10,7 +10,8 @@ the paper says nothing.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,7 @@ from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
 DECAY = 0.05  # the authors' weight decay
+SLOWER = 0.5  # their factor on the learning rate of the recurrence
 WARM_UP = 0.01  # and the share of the steps that rise, which they do not give
 RECURRENT = ("a", "a_tilde")
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
@@ -63,17 +65,28 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return phases.run(plan, progress, lambda results: results.get("train", {}))["train"]
 
 
-def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
-    """Return one training, as a part of a run, called `label` for people."""
-    return phases.Phase(
-        name, config.steps, partial(train_layer, config), loop.State.curves, label=label
-    )
+def training_phase(
+    name: str, config: Config, label: str = "", in_segments: bool = False
+) -> phases.Phase:
+    """Return one training, as a part of a run, called `label` for people, in compiled segments if
+    it is to be."""
+    train = partial(train_layer, config, in_segments)
+    return phases.Phase(name, config.steps, train, loop.State.curves, label=label)
 
 
-def train_layer(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def has_segments(config: Config) -> bool:
+    """Return whether `fast_segment` makes the steps of a training."""
+    is_single = config.layers == 1 and config.model == "N-D"
+    return is_single and config.recurrence != "full" and config.labels == config.f
+
+
+def train_layer(
+    config: Config, in_segments: bool, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
     """Train from start to end, or on from `resumed`."""
     weights = initial(config)
     task = problem(config, weights, watched(config))
+    task = with_segments(config, task) if in_segments else task
     state = loop.train(task, config.steps, evaluations(config), resumed, report)
     return {**kept(state), **evaluate(config, [weights])}
 
@@ -115,6 +128,14 @@ def problem(
     )
 
 
+def with_segments(config: Config, task: loop.Problem) -> loop.Problem:
+    """Return the problem of a training that goes in compiled segments. Imports numba."""
+    from icl_core.papers.gdssm.shared.fast_segment import Segment
+
+    slower, decay = (1.0, 0.0) if config.optimiser == "ours" else (SLOWER, DECAY)
+    return replace(task, segment=Segment(config, task, slower, decay))
+
+
 def optimiser(
     config: Config, names: Sequence[str], parameters: list[Tensor]
 ) -> torch.optim.Optimizer:
@@ -126,7 +147,7 @@ def optimiser(
     slow = [tensor for name, tensor in named if name in RECURRENT]
     others = [tensor for name, tensor in named if name not in RECURRENT]
     groups = [
-        {"params": slow, "lr": config.learning_rate / 2},
+        {"params": slow, "lr": SLOWER * config.learning_rate},
         {"params": others, "lr": config.learning_rate},
     ]
     return torch.optim.AdamW(groups, weight_decay=DECAY)
@@ -186,7 +207,7 @@ def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
     place = device.current_device()
     best = models.constructed(config, tasks).to(place)
     shared = models.constructed(config, tasks, shared=True).to(place)
-    losses = next(losses_over_runs(weights, (best, shared), [tasks]))
+    losses = losses_over_runs(weights, (best, shared), tasks)[:, 0]  # [seeds of all]
     baseline = expected(config)
     trained = losses[:-2]  # [seeds of all runs]
     constructed = losses[-2:-1]
@@ -229,24 +250,39 @@ def expected(config: Config, alpha: float = 1.0) -> float:
 
 
 def losses_over_runs(
-    trained: Sequence[Model], others: Sequence[Model], sets: Iterable[Tasks]
-) -> Iterator[np.ndarray]:
-    """Yield, for each set of tasks, all of one size, the losses of every seed of the trained
-    models, of several runs, and then of the others beside them: each to the last bit as of that run
-    by itself.
+    trained: Sequence[Model],
+    others: Sequence[Model],
+    tasks: Tasks,
+    scales: Sequence[float] = (1.0,),
+) -> np.ndarray:
+    """Return the losses, [seeds, scales], of every seed of the trained models, of several runs, and
+    then of the others beside them, on the tasks and on the same with x, and so y, so many times as
+    large: each to the last bit as of that run by itself.
 
     What depends on the tasks alone is computed once for all. But libraries may add up a product in
     another order where it has more rows, above all of the few tasks that are left behind the last
     chunk. So whether they do is looked at first.
     """
-    ways: list[Callable[..., Tensor]] = []
-    for tasks in sets:
-        full = len(tasks) - len(tasks) % models.chunk(tasks)
-        parts = [part for part in (tasks.part(0, full), tasks.part(full, len(tasks))) if len(part)]
-        ways = ways or [_way_to_predict(trained, others, part) for part in parts]
-        predictions = [way(trained, others, part) for way, part in zip(ways, parts, strict=True)]
-        # (seeds of all models, n_o, tasks)
-        yield loss(torch.cat(predictions, -1), tasks.y[-1]).cpu().numpy()
+    full = len(tasks) - len(tasks) % models.chunk(tasks)
+    bounds = [(start, stop) for start, stop in ((0, full), (full, len(tasks))) if start < stop]
+    ways = [_way_to_predict(trained, others, tasks.part(*each)) for each in bounds]
+
+    def predicted(scale: float) -> Tensor:
+        """Return the predictions (seeds of all models, n_o, tasks)."""
+        scaled = tasks.times(scale)
+        parts = [scaled.part(*each) for each in bounds]
+        return torch.cat(
+            [way(trained, others, part) for way, part in zip(ways, parts, strict=True)], -1
+        )
+
+    if models.is_cubic(trained[0]):
+        prediction = predicted(1.0)
+        predictions = (scale**3 * prediction for scale in scales)
+    else:
+        predictions = map(predicted, scales)
+    label = tasks.y[-1]
+    by_scale = [loss(each, scale * label) for each, scale in zip(predictions, scales, strict=True)]
+    return torch.stack(by_scale, 1).cpu().numpy()
 
 
 def _way_to_predict(

@@ -8,7 +8,7 @@ from icl_core.papers.memformers.convergence.words import WORDS
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, two_forms
-from icl_core.papers.memformers.shared.train import goes_on
+from icl_core.papers.memformers.shared.train import goes_on, has_segments
 
 
 def cost(config: Config) -> float:
@@ -62,6 +62,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     cost=cost,
     goes_on=goes_on,
+    has_segments=has_segments,
     batching=Batching(batched_trainings.alike, batched_trainings.most, compute_together),
     preview=completed,
     diagram=lambda config: model_diagram(

@@ -10,8 +10,8 @@ from icl_core.papers.memformers.convergence.settings import Config
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.load_run import preview_of
-from icl_core.papers.memformers.shared.train import frozen, training_phase
-from icl_core.training import phases
+from icl_core.papers.memformers.shared.train import frozen, has_segments, training_phase
+from icl_core.training import phases, segments
 
 MAIN = "main"
 
@@ -23,7 +23,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     name = _name(config)
     curves = partial(phases.curves, name)
     preview = _previews([config])[0]
-    plan = [training_phase(name, config)]
+    in_segments = has_segments(config) and segments.wanted()
+    plan = [training_phase(name, config, in_segments=in_segments)]
     results = phases.run(plan, progress, curves, preview=preview)[name]
     return _kept(config, results)
 

@@ -124,14 +124,18 @@ class Pool:
     ) -> tuple[Tensor, Tensor | None]:
         """Return S [seeds, d, d, prompts] of a block at a random place, and U [seeds, d, n,
         prompts], or None where the pool has no examples."""
-        count = self.held.shape[-1]
-        start = int(torch.randint(0, count - seeds * prompts + 1, (), generator=generator))
+        start = self.start(seeds, prompts, generator)
         block = self.held[:, :, start : start + seeds * prompts]
         # [d, d or n, seeds × prompts] -> [seeds, d, d or n, prompts]
         block = block.reshape(*block.shape[:2], seeds, prompts).permute(2, 0, 1, 3)
         if not self.examples:
             return block, None
         return torch.stack([gram(U) for U in block]), block
+
+    def start(self, seeds: int, prompts: int, generator: torch.Generator) -> int:
+        """Return the random place of the next block."""
+        count = self.held.shape[-1]
+        return int(torch.randint(0, count - seeds * prompts + 1, (), generator=generator))
 
 
 @lru_cache(maxsize=2)  # every depth of a run meets the same

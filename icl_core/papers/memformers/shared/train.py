@@ -43,12 +43,18 @@ SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
 }
 
 
-def training_phase(name: str, config: Any, label: str = "") -> Phase:
-    """Return one depth's training, as a part of a run, called `label` for people. Its results are
-    `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
-    return Phase(
-        name, config.steps, partial(_train, config, name), partial(curves, config), label=label
-    )
+def training_phase(name: str, config: Any, label: str = "", in_segments: bool = False) -> Phase:
+    """Return one depth's training, as a part of a run, called `label` for people, in compiled
+    segments if it is to be. Its results are `curve/…`, `snapshot/…`, `final/…` and `evaluated/…`
+    [seeds]."""
+    train = partial(_train, config, name, in_segments)
+    return Phase(name, config.steps, train, partial(curves, config), label=label)
+
+
+def has_segments(config: Any) -> bool:
+    """Return whether `fast_segment` makes the steps of a training."""
+    has_form = config.variant in ("linear", "lfom") and config.preconditioner == "full"
+    return has_form and config.batches == "fresh" and config.noise == 0
 
 
 def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Phase]:
@@ -148,12 +154,22 @@ class Begun:
     problem: loop.Problem
 
 
-def _train(config: Any, name: str, *given: Any) -> dict[str, np.ndarray]:
+def _train(config: Any, name: str, in_segments: bool, *given: Any) -> dict[str, np.ndarray]:
     """Train a model as a phase of a run. `given` ends in what is resumed and the report; before
     them comes the result of an earlier phase, if there is one, whose `final/…` it begins with."""
     *first, resumed, report = given
     begun = begin(config, phases.final(first[0]) if first else {})
-    return end(begun, trained(name.rpartition(" ")[0], config, begun.problem, resumed, report))
+    whole = with_segments(begun) if in_segments else begun.problem
+    return end(begun, trained(name.rpartition(" ")[0], config, whole, resumed, report))
+
+
+def with_segments(begun: Begun) -> loop.Problem:
+    """Return the problem of a training that goes in compiled segments. Imports numba."""
+    from icl_core.papers.memformers.shared.fast_segment import Segment
+
+    assert begun.batches.pool is not None  # see `has_segments`
+    segment = Segment(begun.config, begun.root, begun.batches.pool, begun.problem)
+    return replace(begun.problem, segment=segment)
 
 
 def begin(config: Any, first: Tensors | None = None) -> Begun:
