@@ -331,6 +331,18 @@ def test_sensitivity_equals_autograd(case):
             torch.testing.assert_close(computed[seed, row], expected, **EXACT)
 
 
+@pytest.mark.parametrize("case", ["1-D row", "N-D row", "N-D full", "2 layers row"])
+def test_predictions_grow_with_the_cube_of_the_scale_where_that_is_said(case):
+    weights = large_weights(case, 2)
+    tasks, _ = data(case)
+    without_skip = [] if case == "1-D row" else [weights.with_(skip=None)]
+    for model in (weights, *without_skip):
+        scaled = models.predict(model, tasks.times(1.5))
+        grown = 1.5**3 * models.predict(model, tasks)
+        assert torch.allclose(scaled, grown) == models.is_cubic(model)
+    assert any(map(models.is_cubic, without_skip)) == case.startswith("N-D")
+
+
 def test_sensitivity_of_the_construction_is_the_model_after_a_step():
     tasks = tasks_of()
     computed = models.sensitivity(construction.layer_nd(F, N, 0.7), tasks)

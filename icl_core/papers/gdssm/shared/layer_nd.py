@@ -13,8 +13,9 @@ forming a state, beta sum_t a^(N-t) C_t Q (C_t^T C_N q), and is what trains. Tas
 axis, seeds the first of every weight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import torch
 from jaxtyping import Float
@@ -93,20 +94,33 @@ def attention(weights: LayerND, C: Windows) -> Vectors:
 
 def sensitivity(weights: LayerND, C: Windows) -> Float[Tensor, "seeds f f tasks"]:
     """Return the derivative of the last output by the query x_{N+1}, which is in the last window
-    alone: beta (q_3 Z_N + (Q C_N^T u)_3 I + (C_N Q)_3 u^T) + skip_3 I with u = C_N q."""
-    last = C[-1]  # (3, f, tasks)
+    alone: beta (q_3 Z_N + (Q C_N^T u)_3 I + (C_N Q)_3 u^T) + skip_3 I with u = C_N q.
+
+    Seeds are multiplied entry by entry: no digit of one depends on how many others there are.
+    """
     u = read(C, weights.q, weights.runs)
     Q = weights.Q[..., None, None]  # (seeds, 3, 3, 1, 1)
-    scores = (last * u[:, None]).sum(2, keepdim=True)  # (seeds, 3, 1, tasks)
-    own = (Q[:, 2] * scores).sum(1)  # (seeds, 1, tasks)
-    column = (Q[:, :, 2] * last).sum(1)  # (seeds, f, tasks)
+    left = [_sum(Q[:, k, j, None] * C[:, k] for k in range(3)) for j in range(3)]  # C Q
+    seeds, f, tasks = u.shape
+    Z = C.new_zeros(seeds, f, f, tasks)
+    for t, window in enumerate(C):
+        Z = weights.a[..., None] * Z
+        for j in range(3):
+            Z.addcmul_(left[j][:, t, :, None], window[j])
+    scores = [(C[-1, k] * u).sum(1, keepdim=True) for k in range(3)]  # (seeds, 1, tasks) each
     beta = weights.beta[:, None, None]
-    diagonal = beta * own if weights.skip is None else beta * own + weights.skip[:, 2:, None]
-    Z = states(weights.a, weights.Q, C)[-1]
-    moved = weights.q[:, 2, None, None, None] * Z + column[:, :, None] * u[:, None]
+    diagonal = beta * _sum(Q[:, 2, k] * scores[k] for k in range(3))
+    if weights.skip is not None:
+        diagonal = diagonal + weights.skip[:, 2:, None]
+    moved = weights.q[:, 2, None, None, None] * Z + left[2][:, -1, :, None] * u[:, None]
     derivative = beta[..., None] * moved
     derivative.diagonal(dim1=1, dim2=2).add_(diagonal.mT)  # a view, (seeds, tasks, f)
     return derivative
+
+
+def _sum(parts: Iterable[Tensor]) -> Tensor:
+    """Return the sum of some tensors, added up in their order."""
+    return reduce(torch.add, parts)
 
 
 def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
