@@ -165,7 +165,7 @@ def test_a_request_carries_the_variables_of_who_made_it(monkeypatch):
     key = ask()
     monkeypatch.delenv("ICL_PRECISION")
     names = {name: queue.state(key).environment.get(name) for name in table.COMPUTING}
-    assert names == {"ICL_PRECISION": "highest", "ICL_COMPILE": None}
+    assert names == {"ICL_PRECISION": "highest", "ICL_COMPILE": None, "ICL_FAST": None}
 
 
 def test_what_is_no_variable_of_a_request_starts_no_process_with_it():

@@ -20,6 +20,7 @@ from icl_core.papers.gdssm.shared.sequence_models.settings import Config as Besi
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.papers.gdssm.shared.train import draw, gradient
+from icl_core.training import loop
 from tests.bench import authors, in_jax, timing
 from tests.bench.timing import Row, Work, by_turns, compared, in_words, short
 
@@ -102,6 +103,18 @@ def authors_row() -> Row:
     return compared(what, *times, "theirs", "; theirs is compiled by JAX, this loop is not")
 
 
+def segment_row(config: Config) -> Row:
+    """A training step of the default setting in compiled segments beside torch's."""
+
+    def problem() -> loop.Problem:
+        return gdssm.problem(config, models.initial(config, [0]), lambda model: {})
+
+    what = f"GD-SSM: training step in segments, f = {config.f}, N = {config.N}"
+    return timing.segment_row(
+        what, lambda: (problem(), gdssm.with_segments(config, problem())), ROUNDS // 3
+    )
+
+
 def seeds_row(config: Config) -> Row:
     """Five seeds in one pass against one."""
     ways: list[Work] = [
@@ -143,6 +156,7 @@ def rows() -> Iterator[Row]:
         yield form_row(name, config, recurrent)
     yield from peer_rows()
     yield authors_row()
+    yield segment_row(Config())
     yield seeds_row(Config())
     for what, setting in COMPARED.items() if timing.thorough else ():
         yield from model_rows(what, setting)

@@ -158,6 +158,16 @@ def authors_row(prompts: int) -> Row:
     return compared(what, theirs, ours / OFTEN, "theirs", "; fresh prompts here, kept ones there")
 
 
+def segment_row(variant: str, prompts: int) -> Row:
+    config = replace(CONFIG, variant=variant, batch=prompts, steps=timing.STEPS)
+    of_both = partial(train.begin, config)
+    return timing.segment_row(
+        f"Memformers: training step in segments, {variant}, {prompts:,} prompts",
+        lambda: (of_both().problem, train.with_segments(of_both())),
+        ROUNDS[prompts],
+    )
+
+
 def seeds_row(prompts: int) -> Row:
     """Five seeds in one pass against one."""
     ways: list[Work] = []
@@ -186,6 +196,8 @@ def rows() -> Iterator[Row]:
     for prompts in ROUNDS:
         yield from gradient_rows(prompts)
         yield authors_row(prompts)
+        yield segment_row("linear", prompts)
+        yield segment_row("lfom", prompts)
     for prompts in ROUNDS:
         yield seeds_row(prompts)
     if timing.thorough:

@@ -3,6 +3,7 @@
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 
 import torch
@@ -10,10 +11,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from icl_core.machine import cores
+from icl_core.training import loop
 from icl_core.training.loop import Problem
 
 PEAK_SIZE = 1024  # of the products by which the peak is measured
 OFTEN = 10_000  # calls of a tiny operation
+STEPS = 100  # of a training in segments
 Row = tuple[str, str, str]  # what · a ratio, or a value with its unit · remark
 Work = Callable[..., object]
 
@@ -129,6 +132,19 @@ def stepper(problem: Problem) -> Work:
         optimiser.step()
 
     return step
+
+
+def segment_row(what: str, make: Callable[[], tuple[Problem, Problem]], rounds: int) -> Row:
+    """A training step in compiled segments beside torch's: of the two problems that `make` returns,
+    which are trained as `loop.train` does, without evaluations."""
+
+    def train(problem: Problem) -> None:
+        bare = replace(problem, evaluate=lambda step: {})
+        loop.train(bare, STEPS, [0, STEPS], None, lambda state, save: None, keep=False)
+
+    ways: list[Work] = [lambda torchs, _: train(torchs), lambda _, compiled: train(compiled)]
+    torchs, compiled = by_turns(ways, rounds, lambda turn: make())
+    return compared(what, torchs / STEPS, compiled / STEPS, "torch")
 
 
 def one_thread() -> None:
