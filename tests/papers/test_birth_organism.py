@@ -9,9 +9,6 @@ import torch
 from icl_core import library
 from icl_core.command import cli
 from icl_core.contract.run import Run
-from icl_core.papers.birth.pretrained.readers import gpt2
-from icl_core.papers.birth.pretrained.readers.config_file import shape_of
-from icl_core.papers.birth.pretrained.readers.model import forward as read_forward
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.settings import Config
 from icl_core.papers.birth.pretrained.sources import open_model
@@ -33,14 +30,24 @@ def run() -> Run:
     return shipped("birth.transformer", PRESET)
 
 
+def gpt2_logits(settings, weights, inputs):
+    """The logits of the model of `transformers` with these settings and these weights, all of
+    them and no others."""
+    transformers = pytest.importorskip("transformers")
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config.from_dict(settings)).eval()
+    head = {"lm_head.weight": weights["lm_head.weight"]}
+    names = {f"transformer.{name}": weight for name, weight in weights.items() if name not in head}
+    model.load_state_dict(names | head)
+    with torch.no_grad():
+        return model(inputs).logits
+
+
 def test_gpt2_gives_the_logits_of_a_trained_run(run):
     exported = organism(run)
     assert exported.config["eos_token_id"] is None  # not GPT-2's 50256, which no token here has
-    shape = shape_of(dict(exported.config))
-    assert gpt2.expected(shape) == {name: array.shape for name, array in exported.tensors.items()}
-    weights = {name: torch.from_numpy(array) for name, array in exported.tensors.items()}
     inputs = sample(task_of(run.config), 2, torch.Generator().manual_seed(0)).inputs
-    logits = read_forward(gpt2.GPT2(shape, weights), inputs).logits
+    weights = {name: torch.from_numpy(array) for name, array in exported.tensors.items()}
+    logits = gpt2_logits(dict(exported.config), weights, inputs)
     with torch.no_grad():
         expected = forward(final_weights(run), inputs, run.config.heads).logits
     torch.testing.assert_close(logits, expected, rtol=0, atol=1e-5)
@@ -58,7 +65,7 @@ def test_gpt2_gives_the_logits_of_any_shape(mlp):
     settings |= {"n_positions": 12, "activation_function": "relu", "tie_word_embeddings": False}
     tensors = {name: torch.from_numpy(array) for name, array in gpt2_tensors(weights).items()}
     inputs = torch.randint(20, (3, 12), generator=generator)
-    logits = read_forward(gpt2.GPT2(shape_of(settings), tensors), inputs).logits
+    logits = gpt2_logits(settings, tensors, inputs)
     torch.testing.assert_close(logits, forward(weights, inputs, 4).logits, rtol=0, atol=1e-5)
 
 

@@ -18,23 +18,27 @@ from streamlit.testing.v1 import AppTest
 
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
+pytest.importorskip("transformers")
 
 from house import house  # noqa: E402
+from papers.gguf_names import interleaved, name_in_gguf  # noqa: E402
 from test_links import open_page  # noqa: E402
 
 from icl_core import registry  # noqa: E402
 from icl_core.command.cli import main  # noqa: E402
-from icl_core.contract.experiment import Run  # noqa: E402
+from icl_core.contract.experiment import CannotDraw, Run  # noqa: E402
 from icl_core.contract.knobs import BadSetting, NotHere  # noqa: E402
 from icl_core.contract.settings_io import parse  # noqa: E402
+from icl_core.contract.story import resolve_beats  # noqa: E402
 from icl_core.jobs import queue, table  # noqa: E402
 from icl_core.machine import device  # noqa: E402
 from icl_core.papers.birth import weights_facts, weights_file  # noqa: E402
 from icl_core.papers.birth.pretrained import given, recall  # noqa: E402
 from icl_core.papers.birth.pretrained.own_text import of_view  # noqa: E402
-from icl_core.papers.birth.pretrained.planted import CHARACTERS, planted  # noqa: E402
+from icl_core.papers.birth.pretrained.planted import CHARACTERS, HIDDEN, planted  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import gguf_file, gguf_header  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom  # noqa: E402
+from icl_core.papers.birth.pretrained.readers.gguf_file import Facts  # noqa: E402
 from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
 from icl_core.papers.birth.pretrained.settings import GIVEN, Config, View  # noqa: E402
 from icl_core.papers.birth.pretrained.sources import RESIDENT  # noqa: E402
@@ -48,11 +52,6 @@ SMALL = {"length": 16, "sequences": 1, "asked": 40}
 PAGE = "experiment=pretrained&preset=planted&model=given"
 
 
-def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
-    """Rows of which each head's planes of rotation lie half a head apart, side by side."""
-    return rows.reshape(heads, 2, -1, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
-
-
 def written(
     path: Path,
     architecture: str = "llama",
@@ -62,7 +61,7 @@ def written(
     """The planted model of Llama's shape as a GGUF file, with a token for every byte; tensors
     `changed` by the file's names, in place of theirs, and `entries` of the metadata, each with the
     format's name of its type."""
-    model = planted("llama")
+    model = planted()
     shape = model.shape
     alphabet = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
     letters = [*CHARACTERS[:-1], "Ġ"]  # the last one is the space
@@ -73,29 +72,25 @@ def written(
     writer.add_block_count(shape.layers)
     writer.add_context_length(shape.T)
     writer.add_embedding_length(shape.d)
-    writer.add_feed_forward_length(shape.hidden)
+    writer.add_feed_forward_length(HIDDEN)
     writer.add_head_count(shape.heads)
-    writer.add_key_length(shape.d_H)
-    writer.add_layer_norm_rms_eps(shape.epsilon)
-    writer.add_rope_freq_base(shape.base)
+    writer.add_key_length(model.d_H)
+    writer.add_layer_norm_rms_eps(model.epsilon)
+    writer.add_rope_freq_base(model.base)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("default")
     writer.add_token_list([*letters, *others])
     writer.add_token_types([3, *[1] * (len(letters) - 1), *[3] * len(others)])
     writer.add_token_merges([" ".join(pair)])
     writer.add_bos_token_id(0)
-    names = {gguf_file.name_of(name): name for name in gguf_file.WHOLE}
-    for layer in range(shape.layers):
-        file_names = [f"blk.{layer}.{name}.weight" for name in gguf_file.NAMES]
-        names |= {gguf_file.name_of(name): name for name in file_names}
     for name, weight in model.weights.items():
         values = weight.numpy()
         if name in ("model.embed_tokens.weight", "lm_head.weight"):
             values = np.concatenate([values, np.zeros((len(others), shape.d), np.float32)])
         if ".q_proj." in name or ".k_proj." in name:
             values = interleaved(values, shape.heads)
-        values = changed.get(names[name], values)
-        writer.add_tensor(names[name], np.ascontiguousarray(values))
+        values = changed.get(name_in_gguf(name), values)
+        writer.add_tensor(name_in_gguf(name), np.ascontiguousarray(values))
     for name, (kind, value) in (entries or {}).items():
         writer.kv_data[0][name] = gguf.GGUFValue(value, gguf.GGUFValueType[kind])
     writer.write_header_to_file()
@@ -253,7 +248,11 @@ def endless(content: bytes) -> bytes:
         (lambda content, path: content[:200] + b"\xff" * 8 + content[208:], "damaged"),
         (lambda content, path: endless(content), "may have 1,000,000 items together, got 100,"),
         (lambda content, path: nan(path), "output_norm.weight must hold finite numbers"),
-        (lambda content, path: written(path, "qwen2"), "'qwen2' is not known in GGUF; known: lla"),
+        (
+            lambda content, path: written(path, "qwen9"),
+            "'qwen9' is not known in GGUF; known: .*lla",
+        ),
+        (lambda content, path: written(path, "qwen2"), "family qwen2; missing: .*q_proj.bias,"),
         (lambda content, path: pickle.dumps(Bomb()), "is pickled, and to open such a file may run"),
         (lambda content, path: save({"x": torch.ones(3)}), "holds no settings and no tokens"),
         (
@@ -267,7 +266,7 @@ def endless(content: bytes) -> bytes:
         ),
         (
             lambda content, path: entry(path, "llama.attention.key_length", "UINT32", 63),
-            "the width of a head must be even, got 63",
+            "attention.key_length must be 64, which is what is computed of this family, got 63",
         ),
         (
             lambda content, path: entry(path, "tokenizer.ggml.merges", "ARRAY", [1, 2]),
@@ -301,7 +300,7 @@ def test_a_file_that_is_too_large_is_not_even_written(own_house, content, monkey
     monkeypatch.undo()
     # and what does not fit the memory is not read
     monkeypatch.setattr(device, "release", lambda: 2**20)
-    monkeypatch.setattr(gguf_file, "_weight", lambda *_: pytest.fail("a tensor was read"))
+    monkeypatch.setattr(gguf_file, "_network", lambda *_: pytest.fail("a tensor was read"))
     with pytest.raises(BadSetting, match="GiB of memory"):
         given.read(content)
 
@@ -326,34 +325,43 @@ def test_what_a_killed_check_has_left_is_deleted(own_house, content):
 
 def test_a_check_that_ends_meanwhile_takes_its_folder_along(own_house, content, monkeypatch):
     monkeypatch.setattr(Path, "glob", lambda folder, _: iter([folder / ".checked-gone"]))
-    assert given.read(content).shape.layers == 3
+    assert given.read(content).facts.layers == 3
 
 
 def test_one_file_at_a_time_is_checked_against_the_free_memory(own_house, content, monkeypatch):
-    checked = gguf_file.checked
+    checked = gguf_file.read
     locked = []
 
     def watched(path):
         locked.append(given._checking.locked())
         return checked(path)
 
-    monkeypatch.setattr(gguf_file, "checked", watched)
+    monkeypatch.setattr(gguf_file, "read", watched)
     given.read(content)
     assert locked == [True] and not given._checking.locked()
 
 
-def test_a_model_without_a_pair_of_heads_is_refused(content, tmp_path, monkeypatch):
-    path = tmp_path / "model.gguf"
-    path.write_bytes(content)
-    file = gguf_file.opened(path)
-    for layers, heads in ((1, 12), (2, 1)):
-        shape = replace(file.shape, layers=layers, heads=heads)
-        with pytest.raises(BadSetting, match=f"a pair of heads .* got {layers} of {heads} heads"):
-            given._check_enough(file._replace(shape=shape))
-    # and one that has layers enough, whose heads come in the other order
-    monkeypatch.setattr(recall, "of_pairs", lambda *_: np.full((4, 4), np.nan))
-    with pytest.raises(BadSetting, match="there is no pair to measure"):
-        compute(Config(**SMALL), Recorder())
+def test_a_model_without_a_pair_of_heads_is_measured_but_for_the_pair(content, monkeypatch):
+    """As every first checkpoint of a series is: only the panels that need the pair say so."""
+    for layers, heads in ((1, 2), (2, 1)):
+        facts = Facts("llama", layers, heads, 16, 64, 60, 10**6)
+        with pytest.raises(BadSetting, match="at least 3 heads in all, got"):
+            given._check_enough(facts)
+    monkeypatch.setattr(recall, "of_pairs", lambda _, one, other, *__: np.full((4, 4), np.nan))
+    config = Config(**SMALL)
+    run = Run(config, compute(config, Recorder()))
+    experiment = registry.experiment("birth.pretrained")
+    silent = []
+    for drawing in experiment.drawings:
+        if drawing.applies(config):
+            try:
+                assert drawing.panel(run, View()).title
+            except CannotDraw as problem:
+                assert "there is no pair to measure" in str(problem)
+                silent.append(drawing.name)
+    assert silent == ["pairs", "by_offset"]
+    beats = [beat.name for beat in resolve_beats(experiment.story, run)]
+    assert "pair" not in beats and {"heads", "without"} <= {*beats}
 
 
 def test_a_model_of_the_fewest_tokens_is_measured(own_house, tmp_path):

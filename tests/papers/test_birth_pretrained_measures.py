@@ -30,7 +30,6 @@ from icl_core.papers.birth.shared import probes
 from tests.recorder import Recorder
 
 TOKENS = LetterTokens()
-LAYOUTS = ("llama", "gpt2", "gpt_neox")
 
 
 @pytest.fixture(scope="module")
@@ -45,9 +44,8 @@ def probe_of(model, count: int = 40) -> recall.Asked:
     return recall.asked(model, TOKENS.start, texts.drawn_tokens(TOKENS, count, generator))
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_planted_pair_recalls_and_copies_and_no_other(layout):
-    model = planted(layout)
+def test_the_planted_pair_recalls_and_copies_and_no_other():
+    model = planted()
     probe = probe_of(model)
     heads = [(layer, head) for layer in (1, 2, 3) for head in range(1, 5)]
     recalls = recall.of_pairs(model, heads, heads, probe, 20)
@@ -63,24 +61,22 @@ def test_the_planted_pair_recalls_and_copies_and_no_other(layout):
 def test_a_score_is_what_attention_computes():
     """A previous-token head that looks at one token alone, and the score of the induction head at
     that place, but for the rest of the stream and the norm's scale."""
-    model = planted("llama")
+    model = planted()
     probe = probe_of(model, 10)
     # only the copy in the stream, at unit scale: the norm of a part is then the norm's gain
     written = recall.written(model, PREVIOUS_HEAD, probe)
     scores = recall.scores(model, PREVIOUS_HEAD, INDUCTION_HEAD, probe, 7)
     layer, head = INDUCTION_HEAD
     for k in (0, 3):
-        r = model.read(layer, probe.streams[layer - 1][k][None, None])
-        query = model.rotate(model.queries(layer, r)[0, head - 1], torch.tensor([12]))
+        r = model.read(layer, probe.streams[layer - 1][k][None])
+        query = model.attend(layer, r, 12)[0][0, head - 1]
         for j in (2, 9):
-            key = model.keys(layer, written[j][None, None])[0, head - 1]
-            key = model.rotate(key, torch.tensor([5]))
-            expected = float(query @ key.T) / model.shape.d_H**0.5
-            assert float(scores[k, j]) == pytest.approx(expected, rel=1e-4)
+            key = model.attend(layer, written[j][None], 5)[1][0, head - 1]
+            assert float(scores[k, j]) == pytest.approx(float(query @ key), rel=1e-4)
 
 
 def test_values_are_what_a_head_gives_that_looks_at_one_token():
-    model = planted("gpt2")
+    model = planted()
     probe = probe_of(model, 6)
     inputs = torch.stack([torch.full_like(probe.tokens, TOKENS.start), probe.tokens], 1)
     outcome = forward(model, inputs, keep=True)
@@ -94,9 +90,8 @@ def test_values_are_what_a_head_gives_that_looks_at_one_token():
     torch.testing.assert_close(computed, expected, atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_model_says_what_its_planted_head_is_made_to_look_at(layout):
-    model = planted(layout)
+def test_the_model_says_what_its_planted_head_is_made_to_look_at():
+    model = planted()
     generator = torch.Generator().manual_seed(0)
     inputs = texts.sequences(TOKENS, 3, 20, generator)
     where = recall.places(inputs, generator)
@@ -112,7 +107,7 @@ def test_the_memory_that_is_constructed_recalls_orthogonal_vectors():
     shift = 3 * torch.randn(1, 256, generator=generator)
     few = torch.randn(30, 4, generator=generator) @ torch.randn(4, 256, generator=generator)
     vectors = torch.linalg.qr(torch.randn(256, 30, generator=generator))[0].T
-    model = planted("gpt2")
+    model = planted()
     probe = recall.Asked(torch.arange(30), [vectors + shift + few] * 4)
     plain = recall.constructed(model, (1, 1), (2, 1), probe, whiten=False)
     whitened = recall.constructed(model, (1, 1), (2, 1), probe, whiten=True)
@@ -122,7 +117,7 @@ def test_the_memory_that_is_constructed_recalls_orthogonal_vectors():
 
 
 def test_the_lens_after_the_last_layer_is_the_model():
-    model = planted("llama")
+    model = planted()
     arrays = texts.record(model, TOKENS, torch.Generator().manual_seed(0))
     text = texts.recorded(TOKENS, torch.Generator().manual_seed(0))["pattern"]
     logits = forward(model, text[None]).logits[0]

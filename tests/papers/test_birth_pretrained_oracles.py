@@ -1,5 +1,6 @@
-"""Readers of language models against `transformers`, on tiny random models of each shape, and
-against files as other packages write them. Skipped without tests/requirements-pretrained.txt."""
+"""Files of language models as other packages write them: what is read of a folder and of a GGUF
+file against `transformers`, and the page of Llama's shape, too. Skipped without
+tests/requirements-pretrained.txt."""
 
 import json
 from pathlib import Path
@@ -12,9 +13,11 @@ transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
 
-from icl_core.papers.birth.pretrained.planted import planted  # noqa: E402
-from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_folder  # noqa: E402
+from papers.gguf_names import interleaved, name_in_gguf  # noqa: E402
+
+from icl_core.papers.birth.pretrained.readers import folder, gguf_file  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.checks import BadModel  # noqa: E402
+from icl_core.papers.birth.pretrained.readers.llama import Llama  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.model import forward  # noqa: E402
 
 N = 96
@@ -46,15 +49,15 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def tokenizer_json(folder: Path) -> None:
+def tokenizer_json(path: Path) -> None:
     """Write a tokeniser of N single characters."""
     vocabulary = {chr(32 + token): token for token in range(N)}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE(vocabulary, []))
     tokenizer.decoder = tokenizers.decoders.Fuse()
-    tokenizer.save(str(folder / "tokenizer.json"))
+    tokenizer.save(str(path / "tokenizer.json"))
 
 
-def saved(name: str, folder: Path, **more):
+def saved(name: str, path: Path, **more):
     """Return a tiny random model as `transformers` computes it, saved in a folder."""
     config_class, model_class, settings = SETTINGS[name]
     config = getattr(transformers, config_class)(
@@ -67,8 +70,8 @@ def saved(name: str, folder: Path, **more):
         with torch.no_grad():
             for parameter in model.parameters():  # biases are zero and scores tiny at first
                 parameter.add_(0.2 * torch.randn(parameter.shape, generator=generator))
-    model.save_pretrained(folder, **more)
-    tokenizer_json(folder)
+    model.save_pretrained(path, **more)
+    tokenizer_json(path)
     return model
 
 
@@ -79,7 +82,7 @@ def inputs() -> torch.Tensor:
 @pytest.mark.parametrize("name", SETTINGS)
 def test_logits_maps_and_streams_equal_those_of_transformers(name, tmp_path):
     model = saved(name, tmp_path)
-    reader, tokens = safetensors_folder.read(tmp_path)
+    reader, tokens = folder.read(tmp_path)
     with torch.no_grad():
         expected = model(inputs(), output_attentions=True, output_hidden_states=True)
         outcome = forward(reader, inputs(), keep=True)
@@ -93,28 +96,22 @@ def test_logits_maps_and_streams_equal_those_of_transformers(name, tmp_path):
     assert tokens.encode("a b") == [65, 0, 66] and tokens.decode(65) == "a"
 
 
-def test_what_heads_write_adds_up():
-    """The output of all heads is the sum of each one's, and the norm of parts the norm of the
-    whole."""
-    generator = torch.Generator().manual_seed(0)
-    for architecture in ("llama", "gpt2", "gpt_neox"):
-        model = planted(architecture)
-        z = torch.randn(1, 4, 3, 64, generator=generator)
-        outputs = [model.output(2, head) @ z[0, head - 1].T for head in range(1, 5)]
-        torch.testing.assert_close(sum(outputs).T[None], model.write(2, z))
-        x = torch.randn(5, 256, generator=generator)
-        y = torch.randn(5, 256, generator=generator)
-        parts = model.read_part(1, x) + model.read_part(1, y)
-        torch.testing.assert_close(parts, model.read_part(1, x + y))
-        whole = model.read(1, x)
-        scale = (whole / model.read_part(1, x)).mean(1, keepdim=True)
-        torch.testing.assert_close(scale * model.read_part(1, x), whole, atol=1e-3, rtol=1e-3)
+def test_the_page_of_llamas_shape_is_that_model(tmp_path):
+    model = saved("llama", tmp_path)
+    config = model.config
+    page = Llama(model.state_dict(), 3, 6, 8, 64, 5000.0, config.rms_norm_eps)
+    with torch.no_grad():
+        expected = model(inputs(), output_attentions=True)
+        outcome = forward(page, inputs(), keep=True)
+    torch.testing.assert_close(outcome.logits, expected.logits, atol=1e-4, rtol=0)
+    for ours, theirs in zip(outcome.attention, expected.attentions, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=0)
 
 
 def test_shards_are_one_model(tmp_path):
     model = saved("llama", tmp_path, max_shard_size="40KB")
     assert not (tmp_path / "model.safetensors").exists()
-    reader, _ = safetensors_folder.read(tmp_path)
+    reader, _ = folder.read(tmp_path)
     with torch.no_grad():
         expected = model(inputs()).logits
     torch.testing.assert_close(forward(reader, inputs()).logits, expected, atol=1e-4, rtol=0)
@@ -140,22 +137,13 @@ def gguf_of(model, path: Path, architecture: str = "llama") -> None:
     writer.add_token_types([3, *[1] * (N - 1)])
     writer.add_token_merges(["! !"])
     writer.add_bos_token_id(0)
-    names = {theirs: ours for ours, theirs in gguf_file.WHOLE.items()}
-    inside = {theirs: ours for ours, theirs in gguf_file.NAMES.items()}
     for name, tensor in model.state_dict().items():
         values = tensor.numpy()
         if ".q_proj." in name or ".k_proj." in name:
             heads = config.num_attention_heads
             heads = heads if ".q_proj." in name else config.num_key_value_heads
-            halves = values.reshape(heads, 2, -1, values.shape[-1])
-            values = halves.swapaxes(1, 2).reshape(values.shape)
-        if name in names:
-            writer.add_tensor(names[name], np.ascontiguousarray(values))
-        else:
-            _, _, layer, *middle, last = name.split(".")
-            writer.add_tensor(
-                f"blk.{layer}.{inside['.'.join(middle)]}.{last}", np.ascontiguousarray(values)
-            )
+            values = interleaved(values, heads)
+        writer.add_tensor(name_in_gguf(name), np.ascontiguousarray(values))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -203,8 +191,8 @@ def test_a_gguf_file_that_is_cut_off_or_changed_is_refused(gguf_path):
 
 def test_an_unknown_architecture_in_gguf_is_named_with_the_known(tmp_path):
     path = tmp_path / "other.gguf"
-    gguf_of(saved("llama", tmp_path), path, "mamba")
-    with pytest.raises(BadModel, match="'mamba' is not known in GGUF; known: llama"):
+    gguf_of(saved("llama", tmp_path), path, "other")
+    with pytest.raises(BadModel, match=r"'other' is not known in GGUF; known: .*llama"):
         gguf_file.read(path)
 
 
@@ -215,7 +203,7 @@ def test_special_tokens_that_are_typed_stay_text(tmp_path):
     tokenizer.add_special_tokens(["<|end|>"])
     tokenizer.decoder = tokenizers.decoders.Fuse()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
-    _, tokens = safetensors_folder.read(tmp_path)
+    _, tokens = folder.read(tmp_path)
     ids = tokens.encode("<|end|>")
     assert len(ids) == 7 and N - 2 not in ids
     assert N - 2 not in tokens.ordinary
@@ -228,4 +216,4 @@ def test_a_folder_without_tokens_is_refused(tmp_path):
         if content is not None:
             (tmp_path / "tokenizer.json").write_text(content)
         with pytest.raises(BadModel, match=r"expected tokenizer\.json"):
-            safetensors_folder.read(tmp_path)
+            folder.read(tmp_path)

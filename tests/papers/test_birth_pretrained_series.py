@@ -10,15 +10,18 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from house import house
 from safetensors.torch import load_file, save_file
+
+pytest.importorskip("transformers")
+
+from house import house
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE, Run
 from icl_core.papers.birth.pretrained import checkpoints, load_run, texts
 from icl_core.papers.birth.pretrained.draw import stage
 from icl_core.papers.birth.pretrained.planted import CHARACTERS, LetterTokens, planted
-from icl_core.papers.birth.pretrained.readers import safetensors_folder
+from icl_core.papers.birth.pretrained.readers import folder as folder_reader
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import forward
 from icl_core.papers.birth.pretrained.run import compute
@@ -27,8 +30,9 @@ from icl_core.runs.request import Request
 from tests.recorder import Recorder
 
 SETTINGS = {
-    "model_type": "gpt2", "n_embd": 256, "n_layer": 3, "n_head": 4, "n_positions": 512,
-    "n_inner": 64, "vocab_size": len(CHARACTERS), "tie_word_embeddings": False,
+    "model_type": "llama", "hidden_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "intermediate_size": 64, "max_position_embeddings": 512, "vocab_size": len(CHARACTERS),
+    "rms_norm_eps": 1e-5, "rope_theta": 1e6, "tie_word_embeddings": False,
 }  # fmt: skip
 SHARES = {"step0": 0.0, "step20": 0.5, "step100": 0.85, "checkpoint-1000": 1.0}
 SERIES = partial(Config, model="series", length=16, sequences=1)
@@ -39,8 +43,8 @@ CONFIG = SERIES()
 def folder(tmp_path, monkeypatch):
     """The folder that ICL_MODELS names, with a series whose weights grow to a planted model's."""
     monkeypatch.setenv("ICL_MODELS", str(tmp_path))
-    monkeypatch.setattr(safetensors_folder, "JsonTokens", lambda *_: LetterTokens())
-    last = planted("gpt2").weights
+    monkeypatch.setattr(folder_reader.FileTokens, "of_folder", lambda *_: LetterTokens())
+    last = planted().weights
     generator = torch.Generator().manual_seed(1)
     first = {name: 0.02 * torch.randn(W.shape, generator=generator) for name, W in last.items()}
     for name, share in SHARES.items():
@@ -64,7 +68,7 @@ def test_heads_appear_on_the_clock_of_the_steps(folder):
     assert previous[0] < 0.3 and induction[0] < 0.1
     # the last checkpoint is the planted model, measured on the same draws
     inputs = texts.sequences(LetterTokens(), 1, 16, texts.generator_of(0, 0, 0))
-    maps = forward(planted("gpt2"), inputs, keep=True).attention
+    maps = forward(planted(), inputs, keep=True).attention
     expected = texts.head_scores(maps, inputs)
     np.testing.assert_allclose(run["series/scores"][-1, 0], expected, atol=1e-5)
     assert previous[-1] > 0.8 and induction[-1] > 0.8
@@ -78,9 +82,9 @@ def test_heads_appear_on_the_clock_of_the_steps(folder):
 
 
 def test_the_last_checkpoint_is_the_model_that_was_saved(folder):
-    model, tokens = safetensors_folder.read(folder / "checkpoint-1000")
+    model, tokens = folder_reader.read(folder / "checkpoint-1000")
     ids = torch.tensor([[tokens.start, *tokens.encode("abcabc")]])
-    difference = forward(model, ids).logits - forward(planted("gpt2"), ids).logits
+    difference = forward(model, ids).logits - forward(planted(), ids).logits
     assert difference.abs().max() < 1e-5
 
 
@@ -103,7 +107,7 @@ def test_a_run_is_kept_under_what_the_folder_holds(folder, tmp_path, monkeypatch
         assert runs.find(Request("birth.pretrained", replace(first))) is not None
         # another folder of the same names and settings
         last = load_file(folder / "checkpoint-1000" / "model.safetensors")
-        last["wte.weight"][0, 0] += 1
+        last["model.embed_tokens.weight"][0, 0] += 1
         other = tmp_path / "other"
         shutil.copytree(folder, other / "series")
         save_file(last, other / "series" / "checkpoint-1000" / "model.safetensors")
@@ -139,7 +143,7 @@ def test_equal_files_and_steps_that_lie_are_named(folder):
     shutil.copytree(folder / "step20", folder / "step60")  # as in issue 205
     early = load_file(folder / "step100" / "model.safetensors")
     last = load_file(folder / "checkpoint-1000" / "model.safetensors")
-    early["wte.weight"] = last["wte.weight"]  # as in issue 206
+    early["model.embed_tokens.weight"] = last["model.embed_tokens.weight"]  # as in issue 206
     save_file(early, folder / "step100" / "model.safetensors")
     (folder / "step0" / "trainer_state.json").write_text(json.dumps({"global_step": 7}))
     run = measured()
@@ -177,7 +181,7 @@ def test_folders_that_hold_no_series_are_refused(tmp_path, names, match):
 
 def test_a_checkpoint_of_another_model_is_refused(folder):
     path = folder / "step20"
-    (path / "config.json").write_text(json.dumps(SETTINGS | {"n_head": 2}))
+    (path / "config.json").write_text(json.dumps(SETTINGS | {"num_attention_heads": 2}))
     with pytest.raises(BadModel, match="must be of one model, got step20"):
         measured()
 

@@ -205,8 +205,7 @@ def test_the_construction_in_the_heads_of_a_real_model():
 
 
 def test_more_tokens_than_the_model_has_positions_are_refused(monkeypatch):
-    whole = planted("gpt2")
-    short = replace(whole, shape=replace(whole.shape, T=20))
+    short = replace(planted(), T=20)
     module = sys.modules[compute.__module__]
     monkeypatch.setattr(module, "open_model", lambda _: (short, TOKENS))
     with pytest.raises(BadModel, match="L must be at most 9 for a model of 20 positions, got 16"):

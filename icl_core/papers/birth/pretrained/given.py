@@ -13,14 +13,15 @@ from threading import Lock
 from icl_core.contract.document import digest_of
 from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.papers.birth.pretrained.checkpoints import file_digest
-from icl_core.papers.birth.pretrained.readers import gguf_file, llama
-from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom, parameters_of
+from icl_core.papers.birth.pretrained.readers import gguf_file
+from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom
+from icl_core.papers.birth.pretrained.readers.gguf_file import Facts
 from icl_core.papers.birth.weights_facts import KEPT, LIMIT, path_of
 
 ORDINARY = 20  # tokens that stand for text, at least: as many as are asked for at least
-HEADS = 3  # at least: a third of them are looked at further
 UNNAMED = "the file"  # its name while it is checked, which sentences say
 CHECKED = ".checked-"  # begins the name of the folder that it is then in
+HEADS = 3  # at least: a third of them are looked at further
 LEFT = 3600.0  # seconds after which such a folder is of a process that was killed
 _checking = Lock()  # two files at once would be checked against the same free memory
 
@@ -28,17 +29,13 @@ _checking = Lock()  # two files at once would be checked against the same free m
 class GivenModel:
     """A file of weights, whose `content` is read only where it is asked for.
 
-    digest      names its content
-    shape       the size of its model
-    ordinary    how many of its tokens stand for text
-    parameters  how many numbers its tensors hold
+    digest  names its content
+    facts   what its beginning says of its model
     """
 
-    def __init__(self, digest: str, file: gguf_file.Opened, content: bytes | None = None) -> None:
+    def __init__(self, digest: str, facts: Facts, content: bytes | None = None) -> None:
         self.digest = digest
-        self.shape = file.shape
-        self.ordinary = len(file.tokens.ordinary)
-        self.parameters = parameters_of(llama.expected(file.shape))
+        self.facts = facts
         self._content = content
 
     @property
@@ -59,23 +56,22 @@ def read(content: bytes) -> GivenModel:
     try:
         with _checking, _folder() as folder:
             (folder / UNNAMED).write_bytes(content)
-            file = gguf_file.checked(folder / UNNAMED)
+            facts = gguf_file.opened(folder / UNNAMED).facts
+            _check_enough(facts)
+            gguf_file.read(folder / UNNAMED)
     except OSError as problem:
         raise NoRoom(f"the file cannot be checked here: {problem.strerror}") from problem
-    _check_enough(file)
-    return GivenModel(digest_of(content), file, content)
+    return GivenModel(digest_of(content), facts, content)
 
 
-def _check_enough(file: gguf_file.Opened) -> None:
+def _check_enough(facts: Facts) -> None:
     """Refuse a model of which too little could be measured."""
-    ordinary = len(file.tokens.ordinary)
-    if ordinary < ORDINARY:
-        raise BadModel(f"at least {ORDINARY} tokens must stand for text, got {ordinary}")
-    shape = file.shape
-    if shape.layers < 2 or shape.layers * shape.heads < HEADS:
+    if facts.tokens < ORDINARY:
+        raise BadModel(f"at least {ORDINARY} tokens must stand for text, got {facts.tokens}")
+    if facts.layers * facts.heads < HEADS:
         raise BadModel(
-            f"a pair of heads needs at least 2 layers and {HEADS} heads in all, got "
-            f"{shape.layers} of {shape.heads} heads"
+            f"a model must have at least {HEADS} heads in all, got {facts.layers} layers of "
+            f"{facts.heads}"
         )
 
 
@@ -104,10 +100,10 @@ def _folder() -> Iterator[Path]:
 
 def describe(model: GivenModel) -> list[str]:
     """Return what was read of a file, in sentences for whoever gave it."""
-    shape = model.shape
+    facts = model.facts
     return [
-        f"Shape of Llama: {shape.layers} layers of {shape.heads} heads, d = {shape.d}, N = "
-        f"{shape.N:,} tokens; {model.parameters / 1e6:,.1f} million parameters."
+        f"Family {facts.architecture}: {facts.layers} layers of {facts.heads} heads, d = "
+        f"{facts.d}, N = {facts.N:,} tokens; {facts.numbers / 1e6:,.1f} million parameters."
     ]
 
 
@@ -132,4 +128,4 @@ def _load(path: Path, stamp: tuple[int, int]) -> GivenModel:
     LIMIT.check(stamp[1])
     if file_digest(path) != path.stem:
         raise BadModel("the file must be as it was kept, got another: give it again")
-    return GivenModel(path.stem, gguf_file.opened(path))
+    return GivenModel(path.stem, gguf_file.opened(path).facts)

@@ -39,8 +39,21 @@ def losses_without_group(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return run["ablation/strongest"][:, at], run["ablation/random"][:, at]
 
 
+def best_pair(run: Run) -> list[str]:
+    """Return the ids of the pair of which W_K² recalls most. `CannotDraw` if there is none, as in
+    a model that has learned no such heads yet."""
+    pair = run.names("best")
+    if not pair:
+        raise CannotDraw(
+            "of this model's heads, none that looks at the token before is in a layer before one "
+            "that looks at what followed: there is no pair to measure"
+        )
+    return pair
+
+
 def pair_recall(run: Run) -> np.ndarray:
     """Return the recall of the best pair at the offset of the map of pairs, [draws]."""
+    best_pair(run)
     at = run["best/offset"].tolist().index(int(run["pairs/offset"]))
     return run["best/recall"][:, at]
 

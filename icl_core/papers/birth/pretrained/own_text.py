@@ -22,7 +22,13 @@ from torch.nn import functional as F
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.pretrained import texts
-from icl_core.papers.birth.pretrained.load_run import head_id, place_of, scores, unpacked
+from icl_core.papers.birth.pretrained.load_run import (
+    best_pair,
+    head_id,
+    place_of,
+    scores,
+    unpacked,
+)
 from icl_core.papers.birth.pretrained.readers.model import Change, Maps, Pass, Reader, forward
 from icl_core.papers.birth.pretrained.recall import Head
 from icl_core.papers.birth.pretrained.settings import View
@@ -158,7 +164,7 @@ class Grafted(NamedTuple):
 def heads_of(run: Run, view: View) -> list[str]:
     """Return the ids of the heads that are replaced."""
     if view.grafted == "pair":
-        return run.names("best")
+        return best_pair(run)
     if view.grafted == "one":
         return [view.typed_head or run.names("strongest")[0]]
     return run.names("strongest")[: view.grafted_count]

@@ -59,14 +59,19 @@ def asked(model: Reader, start: int, tokens: Int[Tensor, "n"]) -> Asked:
 def values(model: Reader, head: Head, every: Asked) -> Float[Tensor, "n d_H"]:
     """Return the output z of a head that attends to one token alone, of every token."""
     layer, number = head
-    r = model.read(layer, every.streams[layer - 1][None])  # (1, n, d)
-    return model.values(layer, r)[0, number - 1]
+    r = model.read(layer, every.streams[layer - 1])  # (n, d)
+    _, _, values = model.attend(layer, r, 0)  # (n, H, d_H)
+    return values[:, number - 1]
 
 
 @torch.no_grad()
 def written(model: Reader, head: Head, every: Asked) -> Float[Tensor, "n d"]:
     """Return what such a head writes into the stream, W_O z."""
-    return values(model, head, every) @ model.output(*head).T
+    layer, number = head
+    z = values(model, head, every)  # (n, d_H)
+    others = torch.zeros(len(z), model.shape.heads, z.shape[-1])
+    others[:, number - 1] = z
+    return model.write(layer, others)
 
 
 @torch.no_grad()
@@ -82,9 +87,9 @@ def scores(
 def _queries(model: Reader, head: Head, every: Asked, offset: int) -> Float[Tensor, "n d_H"]:
     """Return the query of every token at the position `offset`."""
     layer, number = head
-    r = model.read(layer, every.streams[layer - 1][None])  # (1, n, d)
-    queries = model.queries(layer, r)[0, number - 1]  # (n, d_H)
-    return model.rotate(queries, torch.full((len(queries),), offset))
+    r = model.read(layer, every.streams[layer - 1])  # (n, d)
+    queries, _, _ = model.attend(layer, r, offset)  # (n, H, d_H)
+    return queries[:, number - 1]
 
 
 def _scores(
@@ -96,9 +101,8 @@ def _scores(
     """Return the score between the queries of a head (rows) and what another head has written at
     position 0 (columns)."""
     layer, number = head
-    keys = model.keys(layer, model.read_part(layer, copies)[None])[0, number - 1]  # (n, d_H)
-    keys = model.rotate(keys, torch.zeros(len(keys), dtype=torch.long))
-    return queries @ keys.T / model.shape.d_H**0.5
+    _, keys, _ = model.attend(layer, model.read_part(layer, copies), 0)  # (n, H, d_H)
+    return queries @ keys[:, number - 1].T
 
 
 @torch.no_grad()

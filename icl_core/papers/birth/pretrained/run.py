@@ -1,7 +1,6 @@
 """Measures a language model on random tokens, in five draws, and records three texts; of a series
 of checkpoints, measures every one on the same tokens."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     patch/followers                 [draws, previous, readers], the attention of `names/readers` on
                                     what followed, each previous-token head replaced by its mean
     pairs/recall                    [draws, previous, induction], at `pairs/offset`
-    best/recall                     [draws, offsets], of the best pair, `best/offset`
+    best/recall                     [draws, offsets], of the best pair, `best/offset`, if there is
     best/constructed, …/whitened    [draws], of the constructed memory for the same tokens
     copy/directly                   [draws, group], of the strongest heads
     copy/says, copy/gains           [draws, names/moved], see `copying.moved`
@@ -81,7 +80,9 @@ class Chosen:
     strongest  those that look at what followed, the most first
     previous   those that look at the previous token, the most first
     others     all heads that are not among the strongest
-    best       the pair of which W_K² recalls most
+    best       the pair of which W_K² recalls most; empty where no head that looks at the previous
+               token is in a layer before one that looks at what followed
+    offset     positions between the key and the query of pairs
     """
 
     def __init__(self, model: Reader, tokens: Tokens, config: Config) -> None:
@@ -91,25 +92,24 @@ class Chosen:
         scores = dict(zip(texts.MEASURES, measures, strict=True))
         count = model.shape.layers * model.shape.heads
         every = texts.ranked(scores["followers"] - scores["even"])
-        self.strongest = every[: min(INDUCTION, count // 3)]
+        self.strongest = every[: min(INDUCTION, max(1, count // 3))]
         self.others = every[len(self.strongest) :]
-        self.previous = texts.ranked(scores["previous"])[: min(PREVIOUS, count // 3)]
+        self.previous = texts.ranked(scores["previous"])[: min(PREVIOUS, max(1, count // 3))]
+        self.offsets = [offset for offset in recall.OFFSETS if offset < model.shape.T]
+        self.offset = min(recall.AT, self.offsets[-1])
         self.group = self.strongest[:GROUP]
         self.counts = [number for number in COUNTS if number <= len(self.strongest)]
         asked = _asked(config, model, tokens, CHOOSING)
-        pairs = recall.of_pairs(model, self.previous, self.strongest, asked, recall.AT)
-        if np.isnan(pairs).all():
-            raise BadModel(
-                "of this model's heads, none that looks at the token before is in a layer before "
-                "one that looks at what followed: there is no pair to measure"
-            )
-        row, column = np.unravel_index(np.nanargmax(pairs), pairs.shape)
-        self.best = (self.previous[row], self.strongest[column])
+        pairs = recall.of_pairs(model, self.previous, self.strongest, asked, self.offset)
+        self.best: tuple[Head, ...] = ()
+        if not np.isnan(pairs).all():
+            row, column = np.unravel_index(np.nanargmax(pairs), pairs.shape)
+            self.best = (self.previous[row], self.strongest[column])
 
     @property
     def readers(self) -> list[Head]:
         """The strongest heads, and the induction head of the best pair."""
-        return list(dict.fromkeys([*self.group, self.best[1]]))
+        return list(dict.fromkeys([*self.group, *self.best[1:]]))
 
     @property
     def moved(self) -> dict[str, list[Head]]:
@@ -129,8 +129,8 @@ class Chosen:
             "names/moved": names([*self.moved, "random"]),
             "ablation/heads": np.array(self.counts, np.int32),
             "ablation/group": np.array(len(self.group), np.int32),
-            "pairs/offset": np.array(recall.AT, np.int32),
-            "best/offset": np.array(recall.OFFSETS, np.int32),
+            "pairs/offset": np.array(self.offset, np.int32),
+            "best/offset": np.array(self.offsets, np.int32),
         }
 
 
@@ -201,24 +201,24 @@ def _without(
 def _pairs(
     config: Config, model: Reader, tokens: Tokens, chosen: Chosen, draw: int
 ) -> dict[str, np.ndarray]:
-    """Return the recall of all pairs of heads, of the best one by offset, and of what is
-    constructed for it; and what the strongest heads copy directly."""
+    """Return the recall of all pairs of heads; if there is one, of the best pair by offset, and of
+    what is constructed for it; and what the strongest heads copy directly."""
     asked = _asked(config, model, tokens, draw)
-    by_offset = []
-    for offset in recall.OFFSETS:
-        scores = recall.scores(model, *chosen.best, asked, offset)
-        by_offset.append(probes.recall(scores, "keys"))
-    constructed: Mapping[str, bool] = {"constructed": False, "whitened": True}
-    memories = {}
-    for name, whiten in constructed.items():
-        scores = recall.constructed(model, *chosen.best, asked, whiten)
-        memories[f"best/{name}"] = np.array(probes.recall(scores, "keys"))
-    return {
-        "pairs/recall": recall.of_pairs(model, chosen.previous, chosen.strongest, asked, recall.AT),
-        "best/recall": np.array(by_offset),
-        **memories,
+    recalls = recall.of_pairs(model, chosen.previous, chosen.strongest, asked, chosen.offset)
+    arrays = {
+        "pairs/recall": recalls,
         "copy/directly": np.array([recall.directly(model, head, asked) for head in chosen.group]),
     }
+    if chosen.best:
+        previous, induction = chosen.best
+        every = [
+            recall.scores(model, previous, induction, asked, offset) for offset in chosen.offsets
+        ]
+        arrays["best/recall"] = np.array([probes.recall(scores, "keys") for scores in every])
+        for name, whiten in (("constructed", False), ("whitened", True)):
+            scores = recall.constructed(model, previous, induction, asked, whiten)
+            arrays[f"best/{name}"] = np.array(probes.recall(scores, "keys"))
+    return arrays
 
 
 def _moved(

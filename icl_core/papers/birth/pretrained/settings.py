@@ -156,10 +156,9 @@ class Config:
         """The size of the model; `NotHere` if it is a visitor's file that is not here."""
         if not self.weights:
             return SIZES[self.model]
-        model = given.load(self.weights)
+        facts = given.load(self.weights).facts
         # only tokens that stand for text are asked for, and the start token stands before them
-        N = model.ordinary + 1
-        return Size(model.parameters / 1e6, N, model.shape.layers, model.shape.heads)
+        return Size(facts.numbers / 1e6, facts.tokens + 1, facts.layers, facts.heads)
 
     def check(self) -> None:
         """Name the checkpoints that are in the folder now, where none are named: a run is kept

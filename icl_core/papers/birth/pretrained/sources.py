@@ -14,7 +14,8 @@ from icl_core.machine import malloc
 from icl_core.papers.birth.pretrained import given
 from icl_core.papers.birth.pretrained.checkpoints import FOLDER, place_of
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
-from icl_core.papers.birth.pretrained.readers import gguf_file, safetensors_folder
+from icl_core.papers.birth.pretrained.readers import folder as folder_reader
+from icl_core.papers.birth.pretrained.readers import gguf_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
@@ -47,7 +48,7 @@ def path_of(key: str) -> Path:
 
 def read(path: Path) -> tuple[Reader, Tokens]:
     """Return the model of a folder or a GGUF file, with its tokens. Raises `BadModel`."""
-    return safetensors_folder.read(path) if path.is_dir() else gguf_file.read(path)
+    return folder_reader.read(path) if path.is_dir() else gguf_file.read(path)
 
 
 def _path(key: str) -> Path | None:

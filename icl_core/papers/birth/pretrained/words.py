@@ -11,6 +11,7 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.birth.pretrained.load_run import (
     ROLES,
     asked_count,
+    best_pair,
     chance,
     group_index,
     half_losses,
@@ -92,6 +93,11 @@ def _readable_layer(run: Run) -> float | None:
     return float(run["snapshot/step"][is_above[-1] + 1]) if len(is_above) else None
 
 
+def _last_with_pair(run: Run) -> float | None:
+    """Return the last layer; None for a model in which no pair of heads is found."""
+    return float(run["snapshot/step"][-1]) if run.names("best") else None
+
+
 def _layer(run: Run) -> int:
     return int(_readable_layer(run) or 0)
 
@@ -164,8 +170,8 @@ WORDS = Words(
         "previous_heads": lambda run, view: _heads_of(run, PREVIOUS),
         "heads_of_kind": lambda run, view: _heads_of(run, ROLES[view.score]),
         # the best pair
-        "writer": lambda run, view: run.names("best")[0],
-        "asker": lambda run, view: run.names("best")[1],
+        "writer": lambda run, view: best_pair(run)[0],
+        "asker": lambda run, view: best_pair(run)[1],
         "pair_recall": lambda run, view: _mean(pair_recall(run)),
         "pair_times_chance": lambda run, view: _mean(pair_recall(run)) / chance(run),
         "tokens_asked": lambda run, view: asked_count(run),
@@ -184,7 +190,7 @@ WORDS = Words(
         "induction_step": lambda run, view: milestones(run)[SCORES["followers"]],
     },
     of_config={"is_planted": lambda config: config.model == PLANTED},
-    at={"readable_layer": _readable_layer},
+    at={"readable_layer": _readable_layer, "last_with_pair": _last_with_pair},
     right={"heads": _which_number, "without": _which_cost, "pair": _which_recall},
     example=EXAMPLE,
 )

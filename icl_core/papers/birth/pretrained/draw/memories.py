@@ -9,6 +9,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.load_run import (
     attention_lost,
+    best_pair,
     chance,
     error_of,
     group_index,
@@ -26,6 +27,7 @@ NAMES = {"strongest": "the strongest together", "random": "random heads"}
 
 def by_offset(run: Run, view: View) -> Panel:
     """Draw the recall of the best pair against the distance of the query from the key."""
+    best_pair(run)
     offsets = run["best/offset"]
     recalls = run["best/recall"]  # (draws, offsets)
     constructed = float(run["best/constructed"].mean())

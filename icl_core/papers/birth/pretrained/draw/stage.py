@@ -17,6 +17,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     MAPPED,
     ROLES,
     attention,
+    best_pair,
     chance,
     half_losses,
     halves_by_layer,
@@ -175,7 +176,7 @@ def pairs(run: Run, view: View) -> Panel:
     recalls = run["pairs/recall"].mean(0)  # (previous, induction)
     rows = run.names("previous")
     columns = run.names("strongest")
-    first, second = run.names("best")
+    first, second = best_pair(run)
     best = float(recalls[rows.index(first), columns.index(second)])
     shown = columns_shown(run)
     figure = _pairs_map(recalls[:, shown], rows, [columns[index] for index in shown])

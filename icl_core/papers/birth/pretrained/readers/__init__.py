@@ -1,2 +1,2 @@
-"""Readers of language models: a file a shape of model, each a forward pass read from top to
-bottom, and the files from which their weights come."""
+"""Readers of language models: any model whose attention `transformers` lets one replace, one
+forward pass of Llama's shape to read from top to bottom, and the files that weights come from."""

@@ -1,5 +1,5 @@
 """A model shaped like Llama, read from top to bottom: RMS norm, rotary positions, keys and values
-shared by groups of heads. SmolLM2 is one.
+shared by groups of heads. The planted model is one; SmolLM2 has the same shape.
 
     x = w_E(z_t)
     in every layer   x += sum_h W_O^h z^h,   z^h_t = sum_s A^h[t, s] W_V^g n(x_s)
@@ -21,44 +21,38 @@ from torch.nn import functional as F
 from icl_core.papers.birth.pretrained.readers.model import (
     NO_CHANGE,
     Change,
-    HeadOutputs,
+    HeadVectors,
     Pass,
     Shape,
     Stream,
     Weights,
-    attend,
-    turned,
 )
-
-
-def expected(shape: Shape) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every tensor by its name in the file."""
-    d = shape.d
-    inside = {
-        "input_layernorm.weight": (d,),
-        "self_attn.q_proj.weight": (shape.heads * shape.d_H, d),
-        "self_attn.k_proj.weight": (shape.key_heads * shape.d_H, d),
-        "self_attn.v_proj.weight": (shape.key_heads * shape.d_H, d),
-        "self_attn.o_proj.weight": (d, shape.heads * shape.d_H),
-        "post_attention_layernorm.weight": (d,),
-        "mlp.gate_proj.weight": (shape.hidden, d),
-        "mlp.up_proj.weight": (shape.hidden, d),
-        "mlp.down_proj.weight": (d, shape.hidden),
-    }
-    tensors = {"model.embed_tokens.weight": (shape.N, d), "model.norm.weight": (d,)}
-    for layer in range(shape.layers):
-        tensors |= {f"model.layers.{layer}.{name}": size for name, size in inside.items()}
-    if not shape.tied:
-        tensors["lm_head.weight"] = (shape.N, d)
-    return tensors
 
 
 @dataclass(frozen=True)
 class Llama:
-    """A model shaped like Llama; see `model` for what its methods give."""
+    """A model shaped like Llama; see `model` for what its methods give.
 
-    shape: Shape
+    weights  by the names that `transformers` gives them
+    heads    a layer, each of width d_H
+    T        most positions
+    base     of the rotations' frequencies
+    epsilon  added under the root of its norms
+    """
+
     weights: Weights
+    layers: int
+    heads: int
+    d_H: int
+    T: int
+    base: float
+    epsilon: float
+
+    @property
+    def shape(self) -> Shape:
+        """The size of the model."""
+        N, d = self.weights["model.embed_tokens.weight"].shape
+        return Shape("llama", self.layers, self.heads, d, N, self.T, (0,) * self.layers)
 
     def embed(self, tokens: Int[Tensor, "batch T"]) -> Stream:
         """Return the stream before layer 1."""
@@ -69,14 +63,27 @@ class Llama:
     ) -> Pass:
         """Return what the layers from `first` on make of the stream before them."""
         kept = Pass(x, [], [], [])
-        for layer in range(first, self.shape.layers + 1):
-            maps, z = attend(self, layer, self.read(layer, x), change)
+        T = x.shape[1]
+        positions = torch.arange(T)
+        future = torch.ones(T, T, dtype=torch.bool).triu(1)
+        for layer in range(first, self.layers + 1):
+            if keep:
+                kept.streams.append(x)
+            r = self.read(layer, x)
+            q = self._turned(self._by_head(layer, "q_proj", r), positions)  # (batch, H, T, d_H)
+            k = self._turned(self._by_head(layer, "k_proj", r), positions)
+            scores = q @ k.mT / self.d_H**0.5  # (batch, H, T, T), queries are rows
+            maps = scores.masked_fill(future, -torch.inf).softmax(-1)
+            if change.attention:
+                maps = change.attention(layer, maps)
+            z = maps @ self._by_head(layer, "v_proj", r)  # (batch, H, T, d_H)
+            if change.outputs:
+                z = change.outputs(layer, z)
             if keep:
                 kept.attention.append(maps)
                 kept.outputs.append(z)
-                kept.streams.append(x)
-            x = x + self.write(layer, z)
-            x = x + self.feed_forward(layer, x)
+            x = x + self.write(layer, z.transpose(1, 2))
+            x = x + self._feed_forward(layer, x)
         if keep:
             kept.streams.append(x)
         return kept._replace(logits=self.unembed(x))
@@ -85,65 +92,67 @@ class Llama:
         """Return n(x), which the heads of a layer read."""
         return self._norm(x, f"model.layers.{layer - 1}.input_layernorm.weight")
 
-    def read_part(self, layer: int, part: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
+    def read_part(self, layer: int, part: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Return what n makes of a part of the stream, but for 1 / sqrt(mean(x^2))."""
         return part * self._part(layer, "input_layernorm")
 
-    def queries(self, layer: int, r: Float[Tensor, "batch T d"]) -> HeadOutputs:
-        """Return W_Q r of every head."""
-        return self._by_head(r @ self._part(layer, "self_attn.q_proj").T)
+    def attend(
+        self, layer: int, r: Float[Tensor, "n d"], position: int
+    ) -> tuple[HeadVectors, HeadVectors, HeadVectors]:
+        """Return queries, keys and values of every head at a position."""
+        positions = torch.full((len(r),), position)
+        q, k, v = (self._by_head(layer, f"{name}_proj", r[None])[0] for name in "qkv")
+        q = self._turned(q, positions) / self.d_H**0.5  # (H, n, d_H)
+        return q.transpose(0, 1), self._turned(k, positions).transpose(0, 1), v.transpose(0, 1)
 
-    def keys(self, layer: int, r: Float[Tensor, "batch T d"]) -> HeadOutputs:
-        """Return W_K r of every head's group."""
-        return self._of_groups(r @ self._part(layer, "self_attn.k_proj").T)
-
-    def values(self, layer: int, r: Float[Tensor, "batch T d"]) -> HeadOutputs:
-        """Return W_V r of every head's group."""
-        return self._of_groups(r @ self._part(layer, "self_attn.v_proj").T)
-
-    def rotate(
-        self, vectors: Float[Tensor, "*batch T d_H"], positions: Int[Tensor, "T"]
-    ) -> Float[Tensor, "*batch T d_H"]:
-        """Return queries or keys as they are at these positions."""
-        return turned(vectors, positions, self.shape.base, self.shape.rotated)
-
-    def output(self, layer: int, head: int) -> Float[Tensor, "d d_H"]:
-        """Return W_O of one head."""
-        at = (head - 1) * self.shape.d_H
-        return self._part(layer, "self_attn.o_proj")[:, at : at + self.shape.d_H]
-
-    def write(self, layer: int, z: HeadOutputs) -> Stream:
+    def write(self, layer: int, z: Float[Tensor, "*batch H d_H"]) -> Float[Tensor, "*batch d"]:
         """Return sum_h W_O^h z^h."""
-        # heads side by side: (batch, H, T, d_H) to (batch, T, H · d_H)
-        return z.transpose(1, 2).flatten(2) @ self._part(layer, "self_attn.o_proj").T
-
-    def feed_forward(self, layer: int, x: Stream) -> Stream:
-        """Return what the feed-forward layer adds to the stream."""
-        r = self._norm(x, f"model.layers.{layer - 1}.post_attention_layernorm.weight")
-        gate = F.silu(r @ self._part(layer, "mlp.gate_proj").T)  # (batch, T, hidden)
-        hidden = gate * (r @ self._part(layer, "mlp.up_proj").T)
-        return hidden @ self._part(layer, "mlp.down_proj").T
+        # heads side by side: (*batch, H, d_H) to (*batch, H · d_H)
+        return z.flatten(-2) @ self._part(layer, "self_attn.o_proj").T
 
     def unembed(
         self, x: Float[Tensor, "*batch d"], tokens: Int[Tensor, "n"] | None = None
     ) -> Float[Tensor, "*batch logits"]:
         """Return the logits of the next token: of all, or of some `tokens`."""
-        name = "model.embed_tokens.weight" if self.shape.tied else "lm_head.weight"
-        W_U = self.weights[name] if tokens is None else self.weights[name][tokens]
-        return self._norm(x, "model.norm.weight") @ W_U.T
+        W_U = self.weights["lm_head.weight"]
+        return self._norm(x, "model.norm.weight") @ (W_U if tokens is None else W_U[tokens]).T
+
+    def _feed_forward(self, layer: int, x: Stream) -> Stream:
+        r = self._norm(x, f"model.layers.{layer - 1}.post_attention_layernorm.weight")
+        gate = F.silu(r @ self._part(layer, "mlp.gate_proj").T)  # (batch, T, hidden)
+        return (gate * (r @ self._part(layer, "mlp.up_proj").T)) @ self._part(
+            layer, "mlp.down_proj"
+        ).T
+
+    def _by_head(
+        self, layer: int, name: str, r: Float[Tensor, "batch T d"]
+    ) -> Float[Tensor, "batch H T d_H"]:
+        """Return queries, keys or values of every head; those of a group for each of its heads."""
+        vectors = r @ self._part(layer, f"self_attn.{name}").T
+        grouped = vectors.unflatten(2, (-1, self.d_H)).transpose(1, 2)  # (batch, groups, T, d_H)
+        return grouped.repeat_interleave(self.heads // grouped.shape[1], 1)
+
+    def _turned(
+        self, vectors: Float[Tensor, "*batch T d_H"], positions: Int[Tensor, "T"]
+    ) -> Float[Tensor, "*batch T d_H"]:
+        """Return queries or keys turned by their positions: dimensions i and i + d_H/2 make a
+        plane, which turns by base^(−2i / d_H) a position."""
+        half = self.d_H // 2
+        speeds = self.base ** (
+            -torch.arange(half, dtype=torch.float32) / half
+        )  # radians a position
+        angles = positions[:, None] * speeds  # (T, half)
+        first = vectors[..., :half]
+        second = vectors[..., half:]
+        turned = (
+            first * angles.cos() - second * angles.sin(),
+            second * angles.cos() + first * angles.sin(),
+        )
+        return torch.cat(turned, -1)
 
     def _part(self, layer: int, name: str) -> Tensor:
         return self.weights[f"model.layers.{layer - 1}.{name}.weight"]
 
     def _norm(self, x: Float[Tensor, "*batch d"], name: str) -> Float[Tensor, "*batch d"]:
         mean_square = x.square().mean(-1, keepdim=True)
-        return self.weights[name] * x * torch.rsqrt(mean_square + self.shape.epsilon)
-
-    def _by_head(self, vectors: Float[Tensor, "batch T all"]) -> Float[Tensor, "batch H T d_H"]:
-        """Return vectors side by side as one a head."""
-        return vectors.unflatten(2, (-1, self.shape.d_H)).transpose(1, 2)
-
-    def _of_groups(self, vectors: Float[Tensor, "batch T all"]) -> Float[Tensor, "batch H T d_H"]:
-        """Return vectors of the groups, each repeated for the heads of its group."""
-        grouped = self._by_head(vectors)  # (batch, groups, T, d_H)
-        return grouped.repeat_interleave(self.shape.heads // self.shape.key_heads, 1)
+        return self.weights[name] * x * torch.rsqrt(mean_square + self.epsilon)
