@@ -3,6 +3,7 @@ Llama's shape with random weights against a pass of our own in double precision.
 tests/requirements-pretrained.txt."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,16 @@ tokenizers = pytest.importorskip("tokenizers")
 from papers.gguf_names import interleaved, name_in_gguf  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+from icl_core import registry  # noqa: E402
+from icl_core.contract.experiment import CannotDraw, Run  # noqa: E402
+from icl_core.contract.knobs import NotHere  # noqa: E402
 from icl_core.papers.birth.pretrained.load_run import token_labels  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import checks, folder, gguf_file  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.checks import BadModel  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.model import forward  # noqa: E402
+from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
+from icl_core.papers.birth.pretrained.settings import Config, View  # noqa: E402
+from tests.recorder import Recorder  # noqa: E402
 
 N = 40
 D = 16
@@ -406,3 +413,38 @@ def test_added_tokens_are_shown_as_they_are(tmp_path):
     _, tokens = folder.read(path)
     assert tokens.decode(3) == "▸é" and tokens.encode("a▸é") == [1, 3]
     assert tokens.decode(2) == "<0xC3>"  # half of a character
+
+
+# a model of any name in the folder ICL_MODELS
+
+
+def test_a_model_of_any_name_is_measured_and_kept_under_what_it_is(tmp_path, monkeypatch):
+    """One with random weights, without a pair of heads, and without tokens for the sentence: what
+    needs neither is shown."""
+    monkeypatch.setenv("ICL_MODELS", str(tmp_path))
+    (tmp_path / "mine").mkdir()
+    written(tmp_path / "mine")
+    gguf_written(tmp_path / "other.gguf")
+    small = partial(Config, model="local", length=8, sequences=1, asked=20)
+    config = small(named="mine")
+    assert config.size == small(named="other").size == (config.size.millions, N, LAYERS, HEADS)
+    assert config.content and config.content != small(named="other").content
+    run = Run(config, compute(config, Recorder()))
+    refusals = {}
+    for drawing in registry.experiment("birth.pretrained").drawings:
+        if drawing.applies(config):
+            try:
+                assert drawing.panel(run, View()).title
+            except CannotDraw as problem:
+                refusals[drawing.name] = str(problem)
+    assert {"losses", "lens", "one", "heads", "without", "tokens", "table"}.isdisjoint(refusals)
+    for name, problem in refusals.items():
+        is_own = name.startswith("own_")
+        assert ("no tokens for the text" if is_own else "there is no pair") in problem
+    written(tmp_path / "mine", {}, tensors(3))
+    with pytest.raises(BadModel, match=f"the digest {config.content}, and the folder holds"):
+        compute(config, Recorder())
+    assert small(named="mine").content != config.content
+    for name in ("", "..", "no such", "mine/../other", "/etc"):
+        with pytest.raises(NotHere, match=r"not on this computer\. Name by ICL_MODELS a folder"):
+            small(named=name)

@@ -49,7 +49,7 @@ KIND = DocumentKind(
     command="check a GGUF file of a language model of yours and keep it; prints the setting",
     file=f"at most {LIMIT.largest // 2**20} MB",
     upload=f"Choose a GGUF file, up to {LIMIT.largest // 2**20} MB",
-    instructions="A GGUF file of the shape of Llama, its numbers stored as "
+    instructions="A GGUF file of any family that transformers reads, its numbers stored as "
     f"{', '.join(TYPES)}. All of it is checked, which takes seconds; nothing in it is "
     f"run. The last {KEPT} files that were given are kept on this computer. A model as safetensors "
     "needs its settings and tokens beside it: name its folder by `ICL_MODELS` where the dashboard "

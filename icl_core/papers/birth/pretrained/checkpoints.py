@@ -94,6 +94,14 @@ def content_of(folder: Path) -> str:
     return digest.hexdigest()[:DIGITS]
 
 
+def all_of(path: Path) -> str:
+    """Return the digest of all that a model is: its weights, settings and tokens."""
+    digest = hashlib.sha256()
+    for each in _files(path, (*WEIGHTS, ".json")):
+        digest.update(f"{each.suffix} {_digest(each)}\n".encode())
+    return digest.hexdigest()[:DIGITS]
+
+
 def _files(path: Path, endings: Sequence[str]) -> list[Path]:
     """Return a checkpoint's files with these endings; of one that is a file, itself."""
     if not path.is_dir():

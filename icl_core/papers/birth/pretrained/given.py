@@ -15,7 +15,7 @@ from icl_core.contract.knobs import BadSetting, NotHere
 from icl_core.papers.birth.pretrained.checkpoints import file_digest
 from icl_core.papers.birth.pretrained.readers import gguf_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel, NoRoom
-from icl_core.papers.birth.pretrained.readers.gguf_file import Facts
+from icl_core.papers.birth.pretrained.readers.model import Facts
 from icl_core.papers.birth.weights_facts import KEPT, LIMIT, path_of
 
 ORDINARY = 20  # tokens that stand for text, at least: as many as are asked for at least

@@ -8,7 +8,7 @@ from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.message import printable
 from icl_core.contract.statistics import first_crossing
 from icl_core.figures.character_labels import isolated
-from icl_core.papers.birth.pretrained.settings import SCORES, View
+from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, MOST, PREVIOUS, role
 
 MAPPED = 48  # tokens of an attention map on the stage
@@ -146,12 +146,14 @@ def head_shown(run: Run, view: View) -> str:
 
 
 def tokens_of(run: Run, view: View) -> list[str]:
-    """Return the tokens of the text shown, the start token first. `CannotDraw` if it is the
-    visitor's own, and the run has none."""
+    """Return the tokens of the text shown, the start token first. `CannotDraw` if the run has not
+    recorded it."""
     if f"names/text/{view.passage}" not in run.tensors:
         raise CannotDraw(
             "this run has no text of your own: give one under “What is asked”, with a model whose "
             "weights are here"
+            if view.passage == "own"
+            else f"this model has no tokens for the text: {TEXTS[view.passage]}"
         )
     return run.names(f"text/{view.passage}")
 

@@ -27,6 +27,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     head_id,
     place_of,
     scores,
+    tokens_of,
     unpacked,
 )
 from icl_core.papers.birth.pretrained.readers.model import Change, Maps, Pass, Reader, forward
@@ -106,7 +107,7 @@ def of_view(run: Run, view: View) -> Reading:
 
 def recorded(run: Run) -> Reading:
     """Return what the run holds of its sentence."""
-    tokens = run.names(f"text/{RECORDED}")
+    tokens = tokens_of(run, View(passage=RECORDED))
     return Reading(
         tokens,
         torch.tensor([tokens.index(token) for token in tokens]),

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.birth.pretrained import checkpoints, recall, texts
+from icl_core.papers.birth.pretrained import checkpoints, recall, sizes, texts
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
 from icl_core.papers.birth.pretrained.recall import Head
-from icl_core.papers.birth.pretrained.settings import SERIES, Config
+from icl_core.papers.birth.pretrained.settings import MODELS, SERIES, Config
 from icl_core.papers.birth.pretrained.sources import open_model, path_of, read
 from icl_core.papers.birth.pretrained.texts import CHOOSING, DRAWS, generator_of
 from icl_core.papers.birth.shared import probes
@@ -50,6 +50,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     if config.model == SERIES:
         return compute_series(config, path_of(SERIES), progress)
     progress.enter("reading the model")
+    if config.is_local:
+        _check_content(config, checkpoints.all_of(sizes.path_of(config.named)))
     model, tokens = open_model(config.source)
     if 2 * config.length + 1 > model.shape.T:
         raise BadModel(
@@ -250,12 +252,7 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
 
     and by checkpoint `names/files`, `names/digests` and `names/remarks`, what is wrong with it.
     """
-    here = checkpoints.content_of(folder)
-    if config.content and config.content != here:
-        raise BadModel(
-            f"the checkpoints must be those with the digest {config.content}, and the folder "
-            f"{folder.name:.60} holds others: {here}"
-        )
+    _check_content(config, checkpoints.content_of(folder))
     every = checkpoints.listed(folder)
     scores = []
     halves = []
@@ -286,6 +283,15 @@ def compute_series(config: Config, folder: Path, progress: Progress) -> dict[str
         "names/digests": names(digests),
         "names/remarks": names(checkpoints.remarks(steps, digests, tensors, stated)),
     }
+
+
+def _check_content(config: Config, here: str) -> None:
+    """Refuse to measure another model than the settings name by its digest."""
+    if config.content and config.content != here:
+        raise BadModel(
+            f"{MODELS[config.model]} must be the one with the digest {config.content}, and the "
+            f"folder holds others: {here}"
+        )
 
 
 def _measured(config: Config, model: Reader, tokens: Tokens) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import DIGEST, BadSetting, choice, document, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.birth.pretrained import checkpoints, given
+from icl_core.papers.birth.pretrained import checkpoints, given, sizes
 from icl_core.papers.birth.pretrained.checkpoints import place_of
 
 ASKED = "what is asked"
@@ -16,6 +16,7 @@ SMOLLM2 = "smollm2"
 PLANTED = "planted"
 SERIES = "series"
 GIVEN = "given"
+LOCAL = "local"
 MODELS = {
     SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
     "gpt2": "GPT-2, 124M",
@@ -24,6 +25,7 @@ MODELS = {
     PLANTED: "a planted head, 12 heads",
     SERIES: "a series of checkpoints",
     GIVEN: "a GGUF file of your own",
+    LOCAL: "a model in the folder ICL_MODELS",
 }
 
 
@@ -60,12 +62,13 @@ GRAFTED = {"strongest": "the strongest heads", "pair": "the best pair", "one": "
 SCORES = {"followers": "induction", "previous": "previous token"}
 
 
-def _content_here() -> str:
-    """Return the digest of the series of checkpoints that is on this computer; empty if there is
-    none."""
-    folder = place_of(SERIES)
+def _content_here(model: str, name: str) -> str:
+    """Return the digest of the series of checkpoints, or of the model with this name, that is on
+    this computer; empty if there is none."""
+    path = place_of(SERIES if model == SERIES else name)
     with suppress(BadSetting, OSError):  # it says why when it is to be measured
-        return checkpoints.content_of(folder) if folder else ""
+        if path:
+            return checkpoints.content_of(path) if model == SERIES else checkpoints.all_of(path)
     return ""
 
 
@@ -125,14 +128,23 @@ class Config:
         added=True,
         help="recorded beside the others: choose it under “View”",
     )
+    named: str = text(
+        "its folder or GGUF file in ICL_MODELS",
+        60,
+        default="",
+        group=ASKED,
+        added=True,
+        shown_if="is_local",
+        help="the name alone; any family that transformers has, of any size that fits the memory",
+    )
     content: str = text(
-        "the checkpoints, by their digest",
+        "what the folder holds, by its digest",
         16,
         default="",
         group=ASKED,
         added=True,
-        shown_if="is_series",
-        help="empty: those that the folder holds now",
+        shown_if="is_of_folder",
+        help="empty: what it holds now",
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
 
@@ -147,26 +159,37 @@ class Config:
         return self.model == GIVEN
 
     @property
+    def is_local(self) -> bool:
+        """Whether a model is measured that has its own name in ICL_MODELS."""
+        return self.model == LOCAL
+
+    @property
+    def is_of_folder(self) -> bool:
+        """Whether what is measured is what a folder holds now."""
+        return self.is_series or self.is_local
+
+    @property
     def source(self) -> str:
-        """Which weights are read: the model's name, or the digest of a visitor's file."""
-        return self.weights or self.model
+        """Which weights are read: the model's name, that of a folder or file as `local/name`, or
+        the digest of a visitor's file."""
+        return f"{LOCAL}/{self.named}" if self.is_local else self.weights or self.model
 
     @property
     def size(self) -> Size:
-        """The size of the model; `NotHere` if it is a visitor's file that is not here."""
-        if not self.weights:
+        """The size of the model; `NotHere` if it is a file or a folder that is not here."""
+        if not self.weights and not self.is_local:
             return SIZES[self.model]
-        facts = given.load(self.weights).facts
+        facts = sizes.facts_of(self.named) if self.is_local else given.load(self.weights).facts
         # only tokens that stand for text are asked for, and the start token stands before them
         return Size(facts.numbers / 1e6, facts.tokens + 1, facts.layers, facts.heads)
 
     def check(self) -> None:
-        """Name the checkpoints that are in the folder now, where none are named: a run is kept
-        under them. Refuse a file that is not here, and a model that does not fit the memory: its
-        weights in single precision with the largest of them twice, the logits and maps of a draw,
-        and the streams of all tokens asked for."""
-        if self.is_series and not self.content:
-            object.__setattr__(self, "content", _content_here())
+        """Name what is in the folder now, where nothing is named: a run is kept under it. Refuse a
+        file that is not here, and a model that does not fit the memory: its weights in single
+        precision with the largest of them twice, the logits and maps of a draw, and the streams of
+        all tokens asked for."""
+        if self.is_of_folder and not self.content:
+            object.__setattr__(self, "content", _content_here(self.model, self.named))
         if self.content and not DIGEST.fullmatch(self.content):
             raise BadSetting(
                 f"content must be a digest of 16 digits from 0 to f, or empty, got {self.content!r}"

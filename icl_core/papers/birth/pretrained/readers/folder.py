@@ -19,10 +19,11 @@ from icl_core.papers.birth.pretrained.readers.checks import (
     check_room,
     listed,
 )
-from icl_core.papers.birth.pretrained.readers.model import Reader
+from icl_core.papers.birth.pretrained.readers.model import Facts, Reader
 from icl_core.papers.birth.pretrained.readers.tokens import FileTokens
 
 DTYPES = ("F32", "F16", "BF16")
+MOST = 10**7  # of a size in config.json
 SETTINGS = 2**20  # bytes of config.json
 INDEX = 2**25  # and of an index
 WHOLE = "model.safetensors"
@@ -71,6 +72,29 @@ def read(folder: Path) -> tuple[Reader, FileTokens]:
     declared.check_rotated(network)
     _check_loaded(network, loading, tensors)
     return any_model.AnyModel(network), tokens
+
+
+def facts(folder: Path) -> Facts:
+    """Return what a folder's settings and the lists of its tensors say. Raises `BadModel`."""
+    settings = json_of(folder / "config.json")
+
+    def whole(*names: str) -> int:
+        value = next((settings[name] for name in names if name in settings), None)
+        if not isinstance(value, int) or not 1 <= value <= MOST:
+            raise BadModel(f"{names[0]} must be 1 to {MOST} in config.json, got {value!r:.40}")
+        return value
+
+    N = whole("vocab_size")
+    sizes = [int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors_of(folder).values()]
+    return Facts(
+        str(settings.get("model_type"))[:40],
+        layers=whole("num_hidden_layers", "n_layer"),
+        heads=whole("num_attention_heads", "n_head"),
+        d=whole("hidden_size", "n_embd"),
+        N=N,
+        tokens=N - 1,
+        numbers=sum(sizes),
+    )
 
 
 def _check_size(config: Any, numbers: int) -> None:

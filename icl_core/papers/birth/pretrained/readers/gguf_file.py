@@ -23,7 +23,7 @@ from icl_core.papers.birth.pretrained.readers.checks import (
     listed,
 )
 from icl_core.papers.birth.pretrained.readers.gguf_header import Header, Stored
-from icl_core.papers.birth.pretrained.readers.model import Reader
+from icl_core.papers.birth.pretrained.readers.model import Facts, Reader
 from icl_core.papers.birth.pretrained.readers.tokens import NORMAL, FileTokens, listed_items
 from icl_core.papers.birth.weights_facts import TYPES
 
@@ -47,19 +47,6 @@ AGREES: Mapping[str, Any] = {
     "vocab_size": "vocab_size",
 }
 FREE = ("general.", "tokenizer.", "quantize.")  # entries that say nothing of what is computed
-
-
-class Facts(NamedTuple):
-    """What a file's beginning says of its model: its family and size; `tokens` stand for text, and
-    `numbers` are in its tensors."""
-
-    architecture: str
-    layers: int
-    heads: int
-    d: int
-    N: int
-    tokens: int
-    numbers: int
 
 
 class Opened(NamedTuple):

@@ -53,6 +53,19 @@ class Shape:
     windows: tuple[int, ...]
 
 
+class Facts(NamedTuple):
+    """What the beginnings of a model's files say: its family and size; `tokens` stand for text, and
+    `numbers` are in its tensors."""
+
+    architecture: str
+    layers: int
+    heads: int
+    d: int
+    N: int
+    tokens: int
+    numbers: int
+
+
 class Change(NamedTuple):
     """What goes on in the place of what a layer's heads do: functions of the layer's number and of
     its attention maps, or of its head outputs z. None leaves them as they are."""
