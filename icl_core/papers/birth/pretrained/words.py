@@ -169,6 +169,8 @@ WORDS = Words(
         "induction_heads": lambda run, view: _heads_of(run, INDUCTION),
         "previous_heads": lambda run, view: _heads_of(run, PREVIOUS),
         "heads_of_kind": lambda run, view: _heads_of(run, ROLES[view.score]),
+        "has_windows": lambda run, view: "layers/window" in run.tensors,
+        "window": lambda run, view: int(np.max(run.tensors.get("layers/window", 0))),
         # the best pair
         "writer": lambda run, view: best_pair(run)[0],
         "asker": lambda run, view: best_pair(run)[1],

@@ -8,7 +8,13 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.draw.stage import map_of_heads, table_of_heads
-from icl_core.papers.birth.pretrained.load_run import head_id, place_of, said_again, token_labels
+from icl_core.papers.birth.pretrained.load_run import (
+    head_id,
+    layer_labels,
+    place_of,
+    said_again,
+    token_labels,
+)
 from icl_core.papers.birth.pretrained.own_text import Grafted, grafted, losses_after, of_view
 from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.pretrained.words import WORDS
@@ -70,7 +76,9 @@ def heads(run: Run, view: View) -> Panel:
         "own_heads",
         run,
         view,
-        map_of_heads(values, place_of(run, _head(run, view))).update_layout(height=420),
+        map_of_heads(values, place_of(run, _head(run, view)), layer_labels(run)).update_layout(
+            height=420
+        ),
         data=table_of_heads(values),
         source=WORDS.text("source", run, view),
         high=int((values >= MOST).sum()),

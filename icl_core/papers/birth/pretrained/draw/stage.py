@@ -23,6 +23,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     halves_by_layer,
     head_id,
     head_shown,
+    layer_labels,
     place_of,
     scores,
     scores_over_steps,
@@ -104,14 +105,17 @@ def tokens(run: Run, view: View) -> Panel:
 def heads(run: Run, view: View) -> Panel:
     """Draw the score of every head, a row a layer."""
     values = scores(run, view.score)  # (layers, H)
-    figure = map_of_heads(values, place_of(run, head_shown(run, view)))
+    figure = map_of_heads(values, place_of(run, head_shown(run, view)), layer_labels(run))
     return WORDS.panel("heads", run, view, figure, data=table_of_heads(values))
 
 
-def map_of_heads(values: np.ndarray, shown: tuple[int, int] | None = None) -> Figure:
+def map_of_heads(
+    values: np.ndarray, shown: tuple[int, int] | None = None, layers: list[str] | None = None
+) -> Figure:
     """Return a map of the scores of all heads [layers, H], a row a layer. The head `shown`, its
-    layer and number counted from 0, is outlined."""
+    layer and number counted from 0, is outlined; `layers` are labels for them."""
     labels = [[str(index + 1) for index in range(size)] for size in values.shape]
+    labels[0] = layers or labels[0]
     # below chance a head does something else
     figure = figures.small_map(
         np.maximum(values, 0), (labels[0], labels[1]), ("layer", "head"), "score", 1.0

@@ -19,7 +19,7 @@ FREE = (
     "forced_bos_token_id", "forced_eos_token_id", "begin_suppress_tokens", "suppress_tokens",
     "task_specific_params", "output_attentions", "output_hidden_states", "return_dict",
     "tokenizer_class", "prefix", "finetuning_task", "id2label", "label2id", "num_labels",
-    "_num_labels", "problem_type", "max_window_layers_comment", "n_ctx", "max_length",
+    "_num_labels", "problem_type", "max_length",
     "do_sample", "temperature", "top_k", "top_p", "repetition_penalty", "num_beams",
 )  # fmt: skip
 # fields that a family knows and that must have these values
@@ -29,6 +29,13 @@ PLAIN: Mapping[str, tuple[Any, ...]] = {
     "use_bidirectional_attention": (False, None),
     "pretraining_tp": (1, None),
     "chunk_size_feed_forward": (0, None),
+}
+# names that files have beside those of a family's fields, and which field must agree
+AGREES = {
+    "hidden_act": "hidden_activation",
+    "n_ctx": "max_position_embeddings",
+    "_sliding_window_pattern": "_sliding_window_pattern",
+    "sliding_window_pattern": "_sliding_window_pattern",
 }
 # older names of settings of rotations, and where `transformers` puts them
 ROTATIONS = {
@@ -94,7 +101,8 @@ def config_of(settings: Mapping[str, Any]) -> Any:
     fields = {field.name for field in dataclasses.fields(config)} | {*config.attribute_map}
     beside = fields | {*FREE, *ROTATIONS, "rope_scaling", "rope_parameters"}
     for name, value in settings.items():
-        if name not in beside and value not in (None, False, [], {}):
+        agrees = name in AGREES and getattr(config, AGREES[name], None) == value
+        if name not in beside and not agrees and value not in (None, False, [], {}):
             raise BadModel(
                 f"{name[:80]} is not a setting of the family {family}, and what it declares would "
                 f"not be computed, got {value!r:.60}"
