@@ -1,6 +1,7 @@
 """Parts of one computation on several cores: in their order, with the digits of one core, and on no
 core that others use."""
 
+import math
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -237,7 +238,8 @@ def test_trainings_side_by_side_share_the_cores_and_one_that_is_left_has_them_al
     count = 8
     monkeypatch.setattr(device, "core_count", lambda: count)
     monkeypatch.setattr(cores, "_room", lambda: 100)
-    trainings = [SimpleNamespace(threads=1, used=0.0, last=cores._last) for _ in range(3)]
+    none = cores._Look(-math.inf, 0.0, 0.0, 1)
+    trainings = [SimpleNamespace(threads=1, used=0.0, last=none) for _ in range(3)]
     idle = 0.0
     shares = []
     for now in range(100, 130):

@@ -46,12 +46,12 @@ def labelled(elements, label: str):
 
 def clock_data(app: AppTest) -> dict[str, Any]:
     """What the clock is given."""
-    component = next(
-        element
+    parts = [
+        json.loads(element.proto.json)
         for element in app.get("bidi_component")
-        if element.proto.component_name == "icl_clock"
-    )
-    return json.loads(component.proto.json)
+        if element.proto.component_name == "icl_part" and element.proto.json
+    ]
+    return next(part for part in parts if "clock" in part)
 
 
 def at(app: AppTest) -> int:

@@ -84,6 +84,7 @@ class Grid:
 def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None = None) -> Grid:
     """Return the grid over `base` that words like "d=32,64,128" describe. Raises `BadSetting` as
     `grid` does, and for a text that cannot be read."""
+    _check_axes(len(words))
     knobs = knobs_of(registry.experiment(experiment_id).config)
     return grid(experiment_id, [_typed(word, knobs) for word in words], base, seeds)
 
@@ -97,9 +98,8 @@ def grid(
     exist, cannot be swept or is named twice, for a value that it cannot have, and for too many
     knobs or values. A combination that the experiment refuses is a cell all the same.
     """
+    _check_axes(len(swept))
     knobs = knobs_of(registry.experiment(experiment_id).config)
-    if not 1 <= len(swept) <= MOST_AXES:
-        raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {len(swept)}")
     axes = tuple(_axis(name, values, knobs) for name, values in swept)
     fields = [axis.field for axis in axes]
     twice = [field for field in fields if fields.count(field) > 1]
@@ -113,6 +113,11 @@ def grid(
             raise BadSetting(f"this experiment has no seeds to count, got {seeds}")
         base = replace(base, seeds=seeds)
     return Grid(experiment_id, base, axes)
+
+
+def _check_axes(count: int) -> None:
+    if not 1 <= count <= MOST_AXES:
+        raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {count}")
 
 
 def can_sweep(knobs: Mapping[str, Knob]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.papers.learners.memory import measurements, models
 from icl_core.papers.learners.memory.measurements import Prompts, draw_prompts
-from icl_core.papers.learners.memory.settings import Config, View
+from icl_core.papers.learners.memory.settings import LEVELS, Config, View
 from icl_core.papers.learners.memory.train import compute
 from tests.recorder import Recorder
 
@@ -186,7 +186,10 @@ def test_every_claim_is_measured(run):
 
 def test_panels_state_what_the_run_holds(run):
     experiment = registry.experiment("learners.memory")
-    panels = {drawing.name: drawing.panel(run, View()) for drawing in experiment.drawings}
+    panels = {
+        drawing.name: drawing.panel(run, View(snapshot=LEVELS - 1))
+        for drawing in experiment.drawings
+    }
     share = run["share/all"][:, -1].mean()
     assert f"{share:.3f}" in panels["errors"].title
     last = run["triangle/all"][-1, :, -1, -1].mean()
