@@ -137,19 +137,15 @@ def test_what_heads_do_has_the_same_bits_on_any_number_of_cores(on_threads, batc
     _assert_same_bits(on_threads, compute)
 
 
-@pytest.mark.parametrize("dense", [False, True])
-def test_the_gradient_of_a_large_batch_of_the_comparison_has_the_same_bits_on_any_number_of_cores(
-    on_threads, dense
-):
-    setting = comparison_settings.Config(f=10, N=10, batch=400, seeds=2)  # two parts
+def test_an_evaluation_of_the_comparison_has_the_same_bits_on_any_number_of_cores(on_threads):
+    setting = comparison_settings.Config(f=3, N=5, batch=2500, seeds=2)
     learner = next(each for each in learners(setting) if each.model.id == "linear-1")
     weights = learner.initial([0, 1])
     tasks = comparison.tasks(setting, setting.batch, torch.Generator().manual_seed(0))
+    assert len(tasks) > 2 * comparison.EVALUATED
 
     def compute():
-        gradients, losses = comparison.gradient(learner, weights, tasks, dense)
-        evaluated = comparison.evaluate(learner, weights, tasks)
-        return gradients, [losses["loss"].tolist(), evaluated.tolist()]
+        return {}, comparison.evaluate(learner, weights, tasks).tolist()
 
     _assert_same_bits(on_threads, compute)
 

@@ -98,23 +98,6 @@ def test_evaluating_in_chunks_is_evaluating_at_once():
         assert np.allclose(evaluate(learner, weights, many), at_once, rtol=1e-5), learner.model.id
 
 
-@pytest.mark.parametrize(("norm", "dense"), [("authors", False), ("code", False), ("none", True)])
-def test_a_gradient_in_parts_is_that_of_the_whole_batch(monkeypatch, norm, dense):
-    """Also of S5 with its norm over all tasks of a batch, which is not parted."""
-    config = replace(SMALL, norm=norm)
-    batch = tasks(config, 13, generator())
-    for learner in learners(config):
-        weights = learner.initial([0, 1])
-        outcomes = []
-        for part in (10**9, batch.x.numel()):  # the whole, and half as many tasks of two seeds
-            monkeypatch.setattr(train, "PART", part)
-            outcomes.append(gradient(learner, weights, batch, dense))
-        (whole, losses), (parted, losses_parted) = outcomes
-        assert np.allclose(losses["loss"], losses_parted["loss"], rtol=1e-5), learner.model.id
-        for name, tensor in whole.items():
-            assert torch.allclose(tensor, parted[name], rtol=1e-4, atol=1e-5), learner.model.id
-
-
 def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
     learner = learner_of(SMALL, "griffin")
     batch = tasks(SMALL, 16, generator())

@@ -82,8 +82,7 @@ class Learner:
     """A model at the size of a setting, of so many `layers`. `initial(seeds)` draws its weights,
     (seeds, ...) each, on the device; `predict(weights, tasks)` is (seeds, n_o, tasks),
     `predict_all` (seeds, N, n_o, tasks): the labels of the queries after 1, 2, …, N pairs. The
-    parameters in `slow` train at a smaller rate. With `mixes` a task's answer depends on the others
-    of its batch."""
+    parameters in `slow` train at a smaller rate."""
 
     model: Model
     size: Size
@@ -92,7 +91,6 @@ class Learner:
     predict: Callable[[Parameters, Tasks], Float[Tensor, "seeds n_o tasks"]]
     predict_all: Callable[[Parameters, Tasks], Float[Tensor, "seeds N n_o tasks"]]
     slow: tuple[str, ...] = ()
-    mixes: bool = False
 
 
 @cache
@@ -160,8 +158,7 @@ def _baseline(config: Setting, model: Model) -> Learner:
 
     names = (*slow, *(f"{FURTHER}.{name}" for name in slow))
     layers = _layers(config, model)
-    mixes = config.by_authors and config.norm == "code"
-    return Learner(model, size, layers, initial, predict, predict_all, names, mixes)
+    return Learner(model, size, layers, initial, predict, predict_all, names)
 
 
 def _layers(config: Setting, model: Model) -> int:

@@ -10,7 +10,7 @@ model; sums are rounded otherwise."""
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
@@ -46,8 +46,6 @@ WARM_UP = 0.05
 SLOWER = 1 / 3
 # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 CEILING = 1e8
-# numbers of x, those of every seed, in a part of a batch: smaller ones take hardly less time
-PART = 2**16
 # the losses of predicting zero, of the best step of gradient descent, of the best two
 Levels = tuple[float, float, float]
 
@@ -117,7 +115,10 @@ def compile_function(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 @torch.no_grad()
 def evaluate(learner: Learner, weights: Parameters, test_tasks: Tasks) -> np.ndarray:
     """Return the losses [seeds], infinite where the weights went astray."""
-    predicted = cores.in_order(partial(learner.predict, weights), _parts(test_tasks, EVALUATED))
+    parts = (
+        test_tasks.part(start, start + EVALUATED) for start in range(0, len(test_tasks), EVALUATED)
+    )
+    predicted = cores.in_order(partial(learner.predict, weights), parts)
     losses = loss(torch.cat(list(predicted), -1), test_tasks.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
@@ -126,37 +127,11 @@ def gradient(
     learner: Learner, weights: Parameters, batch: Tasks, dense: bool = False
 ) -> tuple[Parameters, dict[str, np.ndarray]]:
     """Return the gradient of every seed's loss by its own weights, no longer than 1, and the losses
-    [seeds]; `dense`: of the mean over all queries of a prompt. A large batch is differentiated in
-    parts, whose size does not depend on the machine's cores."""
-    losses_of = _losses(learner, dense)
-
-    def work(part: Tasks) -> tuple[Parameters, Float[Tensor, "seeds"]]:
-        """Return the same of some tasks' share of the mean, not clipped."""
-        leaves = several_seeds.leaves(weights)
-        losses = losses_of(leaves, part) * (len(part) / len(batch))
-        return several_seeds.gradients(losses, leaves), losses.detach()
-
-    results = cores.in_order(work, _parts(batch, _size(learner, weights, batch)))
-    total, losses = next(results)
-    for slopes, more in results:
-        total = {name: tensor + slopes[name] for name, tensor in total.items()}
-        losses = losses + more
-    return several_seeds.clipped(total, 1.0), {"loss": losses.cpu().numpy()}
-
-
-def _parts(whole: Tasks, size: int) -> Iterator[Tasks]:
-    """Yield tasks, `size` at a time."""
-    for start in range(0, len(whole), size):
-        yield whole.part(start, start + size)
-
-
-def _size(learner: Learner, weights: Parameters, batch: Tasks) -> int:
-    """Return how many tasks of a batch are differentiated at once: all of them on a GPU, in a
-    compiled program, and where the model mixes them."""
-    if device.is_gpu() or compiling_wanted() or learner.mixes:
-        return len(batch)
-    seeds = len(next(iter(weights.values())))
-    return math.ceil(len(batch) / math.ceil(seeds * batch.x.numel() / PART))
+    [seeds]; `dense`: of the mean over all queries of a prompt."""
+    leaves = several_seeds.leaves(weights)
+    losses = _losses(learner, dense)(leaves, batch)
+    clipped = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
+    return clipped, {"loss": losses.detach().cpu().numpy()}
 
 
 @lru_cache(maxsize=1)
