@@ -104,6 +104,15 @@ def test_a_setting_of_less_than_a_minute_is_asked_for_once_the_knobs_have_rested
     assert waiting() == []
 
 
+def test_what_was_to_begin_after_a_rest_does_not_where_the_knobs_come_back_to_a_run(clock):
+    app = visitor(steps=HALF_A_MINUTE)
+    clock[0] += 2
+    asks(app)  # there is a run, and its page is drawn to the end
+    assert waiting() == [] and auto_train._RESTING not in app.session_state
+    asks(app, steps=HALF_A_MINUTE)
+    assert waiting() == []
+
+
 def test_where_others_use_the_machine_only_what_takes_seconds_is_asked_for(clock, monkeypatch):
     visitors._guests.clear()
     with monkeypatch.context() as away:

@@ -138,7 +138,7 @@ def test_what_heads_do_has_the_same_bits_on_any_number_of_cores(on_threads, batc
 
 
 def test_an_evaluation_of_the_comparison_has_the_same_bits_on_any_number_of_cores(on_threads):
-    setting = comparison_settings.Config(f=3, N=5, batch=2500, seeds=2)
+    setting = comparison_settings.Config(f=3, N=5, batch=2048, seeds=2)
     learner = next(each for each in learners(setting) if each.model.id == "linear-1")
     weights = learner.initial([0, 1])
     tasks = comparison.tasks(setting, setting.batch, torch.Generator().manual_seed(0))

@@ -19,6 +19,7 @@ from test_links import open_page
 
 from icl_core import registry
 from icl_core.command.cli import main
+from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import job_progress, phase_helper, queue, spawn, starts, table, train, worker
 from icl_core.jobs.folder import Job, hold_lock, jobs_folder
 from icl_core.runs import code
@@ -329,3 +330,17 @@ def test_an_older_version_gets_its_run_beside_a_newer_ones_worker(tmp_path):
     run_there(newer, tmp_path / "cache", 40)
     values, said = run_there(older, tmp_path / "cache", 42)
     assert len(values) == 2 and not said
+
+
+def test_a_file_of_the_source_that_is_gone_when_it_is_read_does_no_harm(tmp_path, monkeypatch):
+    (tmp_path / "train.py").write_text("x = 1\n")
+    monkeypatch.setattr(code, "source_folders", lambda: [tmp_path])
+    before = code.source_digest()
+    (tmp_path / ".#train.py").symlink_to("nobody@nowhere")  # an editor's lock
+    assert code.source_digest() == before
+
+
+def test_a_variable_that_cannot_be_read_is_refused_where_a_run_is_asked_for(monkeypatch):
+    monkeypatch.setenv("ICL_FAST", "off")
+    with pytest.raises(BadSetting, match="ICL_FAST must be 0 or 1, got 'off'"):
+        table.check_environment()

@@ -20,6 +20,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
 from icl_core.runs import code, database
 from icl_core.runs.header import key_of_record
+from icl_core.training import segments
 
 WAITING = ("queued", "interrupted")
 CANCELLED = "cancelled"
@@ -88,10 +89,11 @@ def is_for_code_here(environment: Environment) -> bool:
 
 
 def check_environment() -> None:
-    """Raise `BadSetting` if this process names a device or a precision that there is not: the
-    requester is told, and not their worker."""
+    """Raise `BadSetting` if this process names a device or a precision that there is not, or has
+    another variable that cannot be read: the requester is told, and not their worker."""
     device.is_gpu()
     device.wanted_precision()
+    segments.wanted()
 
 
 def environment_of_request(value: Any) -> Environment:

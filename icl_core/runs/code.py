@@ -31,7 +31,9 @@ def source_digest() -> str:
     digest = hashlib.sha256()
     for folder in source_folders():
         for path in sorted(folder.rglob("*.py")):
-            digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + path.read_bytes())
+            with suppress(FileNotFoundError):  # an editor is replacing it, or has locked it
+                content = path.read_bytes()
+                digest.update(f"{path.relative_to(folder).as_posix()}\n".encode() + content)
     return digest.hexdigest()
 
 

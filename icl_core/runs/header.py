@@ -205,7 +205,7 @@ class _MadeHere(NamedTuple):
     paths          the files whose headers these are
     by_experiment  those of each experiment, of any version
     valid          by experiment and version, those whose settings are possible today; and those
-                   that name a document, which are possible while it is there
+                   that need a document or a model, which are possible while it is there
     """
 
     paths: Mapping[str, Path]
@@ -214,7 +214,8 @@ class _MadeHere(NamedTuple):
 
 
 class Headers:
-    """The headers of all files. Each is read and checked once, and again when its file changes.
+    """The headers of all files. Each is read and checked once, and again when files come or go and
+    its own has changed; a single one whenever it is asked for.
 
     `shipped` is the folder of shipped runs; `report` takes sentences for the visitor.
     """
@@ -241,10 +242,12 @@ class Headers:
         if known.paths is not paths:
             if not known.paths:
                 self._seen.update(self.local.kept_headers())
-            unread = sum(path not in self._seen for path in paths.values())
+            unread = 0
             by_experiment: dict[str, list[Header]] = defaultdict(list)
             for key, path in paths.items():
+                known_before = self._seen.get(path)
                 header = self._checked(path, key, "local")
+                unread += self._seen.get(path) is not known_before
                 if header:
                     by_experiment[header.experiment].append(header)
             if unread >= MANY:
@@ -260,8 +263,10 @@ class Headers:
         if (experiment_id, version) not in known.valid:
             current = list(filter(_is_current, headers))
             lasting = [header for header in current if not header.names_documents]
-            others = [header for header in current if header.names_documents]
             valid = list(filter(self._valid, lasting))
+            # these, too, may be valid later: what they need may come
+            here = {header.key for header in valid}
+            others = [header for header in current if header.key not in here]
             known.valid[experiment_id, version] = (valid, others)
         lasting, others = known.valid[experiment_id, version]
         return [*lasting, *filter(self._valid, others)]

@@ -80,6 +80,7 @@ class LocalRuns:
         again.
         """
         now = time.monotonic()
+        looked = time.time()  # before the stamp: what comes while the index is read is not settled
         stamp = self._cache.stamp()
         look = self._look
         if look and look.stamp == stamp and look.is_settled and now < look.until:
@@ -92,7 +93,7 @@ class LocalRuns:
             paths = {key: path for key, path in indexed.items() if path.name in inodes}
         if look and (look.inodes, look.paths) == (inodes, paths):
             paths = look.paths
-        is_settled = abs(time.time() - stamp.changed) > TICK
+        is_settled = abs(looked - stamp.changed) > TICK
         self._look = _Look(stamp, inodes, paths, is_settled, now + LOOK)
         return paths
 
@@ -149,9 +150,11 @@ class LocalRuns:
     def use(self, key: str) -> None:
         """Note that the run was used, so that it is kept longer."""
         if not self.unwritable():
+            before = self._cache.stamp()
             self._cache.use(key)
             look = self._look
-            if look:  # the index has changed, but names the same files
+            # the index has changed, but names the same files, unless another process was there
+            if look and look.stamp == before:
                 used = look.stamp._replace(database=self._cache.stamp().database)
                 self._look = look._replace(stamp=used)
 

@@ -95,7 +95,7 @@ class Store:
         wider = [
             header
             for header in self.index(request.id).same_but_seeds(request.settings)
-            if header.origin != ORIGIN and header.config["seeds"] >= seeds
+            if header.origin != ORIGIN and header.config.get("seeds", 0) >= seeds
         ]
         smallest = min(wider, key=lambda header: header.config["seeds"], default=None)
         return smallest or self.atlases.headers(request.id).get(request.key)

@@ -17,6 +17,7 @@ from icl_core.machine import device
 
 VARIABLE = "ICL_FAST"
 COMPILER = "numba"
+_broken: set[str] = set()  # compilers that are there and do not work in this process
 
 
 def wanted() -> bool:
@@ -25,7 +26,7 @@ def wanted() -> bool:
     value = os.environ.get(VARIABLE) or "1"
     if value not in ("0", "1"):
         raise BadSetting(f"{VARIABLE} must be 0 or 1, got {value!r:.60}")
-    return value == "1" and _numba() is not None and not device.is_gpu()
+    return value == "1" and not _broken and _numba() is not None and not device.is_gpu()
 
 
 def compiler(experiment: Experiment, config: Any) -> str | None:
@@ -37,9 +38,12 @@ def prepare() -> None:
     """Have this process load numba, and compile what all segments have in common, before a training
     needs them: half a second, and 110 MiB."""
     if wanted():
-        from icl_core.training import compiled_adam
+        try:
+            from icl_core.training import compiled_adam
 
-        compiled_adam.prepare()
+            compiled_adam.prepare()
+        except Exception:  # of another release of NumPy, say, or without a place for compiled code
+            _broken.add(COMPILER)
 
 
 def is_compiled(info: Mapping[str, Any]) -> bool:

@@ -227,6 +227,7 @@ def _pending(setting: Setting, exact: Header | None, shown: Header | None) -> Pe
     """
     auto_train.drop_job(setting.request.key)
     if exact is not None or setting.refused:
+        auto_train.forget_rest()
         return None
     auto_train.begin(setting.request)
     training.ensure_workers()  # a restarted server goes on with the jobs that it finds

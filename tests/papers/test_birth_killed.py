@@ -22,7 +22,7 @@ WANTED = Config(N=16, d=32, T=64, K=3, batch=64, steps=30)
 def content(path) -> tuple[dict, dict]:
     """The tensors' bytes and all metadata but those of timing."""
     record, tensors = read(path)
-    for name in ("seconds", "pace", "date"):
+    for name in ("seconds", "waited", "pace", "date"):
         record.pop(name, None)
     return json.loads(json.dumps(record)), {
         name: array.tobytes() for name, array in tensors.items()

@@ -115,7 +115,7 @@ class Pictures {
 
   /* The run and its setting, as they come in a part (part.js). */
   get data() {
-    return [...window.iclParts].find(({ data }) => data.pictures).data.pictures;
+    return [...(window.iclParts ?? [])].find(({ data }) => data.pictures)?.data.pictures ?? { steps: [] };
   }
 
   /* The training step that a chart shows; undefined if it shows none. */

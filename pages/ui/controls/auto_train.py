@@ -6,6 +6,7 @@ A visitor has one such training at a time: choosing another setting gives the fo
 nobody else watches it.
 """
 
+import math
 import time
 from contextlib import suppress
 
@@ -91,10 +92,15 @@ def begin(request: Request) -> None:
 def _begin_after_rest() -> None:
     """Draw the page again, which begins the training, once its setting has been chosen for long
     enough."""
-    _, since = st.session_state.get(_RESTING, ("", 0.0))
+    _, since = st.session_state.get(_RESTING, ("", math.inf))
     if time.monotonic() - since >= REST:
         pending_address.apply_pending()
         st.rerun()
+
+
+def forget_rest() -> None:
+    """Begin nothing after a rest: what is chosen now needs no training, or cannot be trained."""
+    st.session_state.pop(_RESTING, None)
 
 
 def keep_job(key: str) -> None:
