@@ -40,7 +40,7 @@ def show_switch() -> None:
         **widget_arguments("switch", _switched),
     )
     if _RESTING in st.session_state:
-        st.fragment(_begin_after_rest, run_every=REST)()
+        st.fragment(_begin_after_rest, run_every=REST / 5)()
 
 
 def longest() -> float:
