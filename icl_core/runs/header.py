@@ -245,9 +245,9 @@ class Headers:
             unread = 0
             by_experiment: dict[str, list[Header]] = defaultdict(list)
             for key, path in paths.items():
-                known_before = self._seen.get(path)
+                seen_before = self._seen.get(path)
                 header = self._checked(path, key, "local")
-                unread += self._seen.get(path) is not known_before
+                unread += self._seen.get(path) is not seen_before
                 if header:
                     by_experiment[header.experiment].append(header)
             if unread >= MANY:

@@ -80,7 +80,9 @@ class LocalRuns:
         again.
         """
         now = time.monotonic()
-        looked = time.time()  # before the stamp: what comes while the index is read is not settled
+        wall_time = (
+            time.time()
+        )  # before the stamp: what comes while the index is read is not settled
         stamp = self._cache.stamp()
         look = self._look
         if look and look.stamp == stamp and look.is_settled and now < look.until:
@@ -93,7 +95,7 @@ class LocalRuns:
             paths = {key: path for key, path in indexed.items() if path.name in inodes}
         if look and (look.inodes, look.paths) == (inodes, paths):
             paths = look.paths
-        is_settled = abs(looked - stamp.changed) > TICK
+        is_settled = abs(wall_time - stamp.changed) > TICK
         self._look = _Look(stamp, inodes, paths, is_settled, now + LOOK)
         return paths
 

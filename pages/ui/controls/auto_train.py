@@ -67,7 +67,7 @@ def begin(request: Request) -> None:
     A request that has a job already is not submitted again, unless that job was given up because
     its visitor had moved on.
     """
-    chosen, since = st.session_state.pop(_RESTING, ("", 0.0))
+    resting_key, since = st.session_state.pop(_RESTING, ("", 0.0))
     if limits.read_only() or not is_on():
         return
     job = queue.state(request.key)
@@ -76,7 +76,7 @@ def begin(request: Request) -> None:
     seconds = estimate_seconds(request)
     if seconds is None or seconds >= longest():
         return
-    if chosen != request.key:
+    if resting_key != request.key:
         since = time.monotonic()
     if seconds >= SHORT and time.monotonic() - since < REST:
         st.session_state[_RESTING] = request.key, since

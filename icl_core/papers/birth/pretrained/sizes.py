@@ -18,7 +18,7 @@ def path_of(name: str) -> Path:
         raise NotHere(
             f"the weights of {name or 'a model of your own'!r:.80} are not on this computer. Name "
             f"by {FOLDER} a folder that holds them: a GGUF file, or a folder with config.json, "
-            f"tokenizer.json and safetensors; for its name it got {name!r:.80}"
+            f"tokenizer.json and safetensors, got the name {name!r:.80}"
         )
     return path
 

@@ -133,7 +133,9 @@ def _go(
         if diverges:
             return index + 1
         for seed in range(seeds):
-            weights, mean, square = packed[0, seed], packed[1, seed], packed[2, seed]
+            weights = packed[0, seed]
+            mean = packed[1, seed]
+            square = packed[2, seed]
             slope = gradient[seed]
             rate = rates[index]
             compiled_adam.step(
@@ -164,7 +166,8 @@ def _take(of_step, W, start, x, y, row, count):
 def _copy(vectors, start, block, count):
     """Copy vectors (f, tasks) of `count` tasks from `start` on."""
     for i in range(len(block)):
-        source, target = vectors[i], block[i]
+        source = vectors[i]
+        target = block[i]
         for p in range(count):
             target[p] = source[start + p]
 
@@ -179,7 +182,8 @@ def _block(
     f = x.shape[1]
     beta_at = rows + 12  # behind a, Q and q
     skip = slice(rows + 13, rows + 16)
-    out, slope = vectors[1], vectors[2]  # (f, block) each
+    out = vectors[1]  # (f, block) each
+    slope = vectors[2]
     _forward(x, y, state, scores, vectors[0], mixed, weights, rows, count)
     if has_skip:
         _read(x, y, weights[skip], out, count)
@@ -190,7 +194,10 @@ def _block(
     loss = ZERO
     beta_slope = ZERO
     for i in range(f):
-        applied, out_i, slope_i, label = state[N, i], out[i], slope[i], y[N, i]
+        applied = state[N, i]
+        out_i = out[i]
+        slope_i = slope[i]
+        label = y[N, i]
         for p in range(count):
             residual = beta * applied[p] + out_i[p] - label[p]
             loss += residual * residual
@@ -215,11 +222,16 @@ def _forward(x, y, state, scores, u, mixed, weights, rows, count):
             _score(_token(x, y, t, k), u, scores[t, k], count)
         for k in range(3):
             _mix(Q[k], scores[t], mixed[k], count)
-        m_0, m_1, m_2 = mixed[0], mixed[1], mixed[2]
+        m_0 = mixed[0]
+        m_1 = mixed[1]
+        m_2 = mixed[2]
         for i in range(len(u)):
             a = weights[i if rows > 1 else 0]
-            x_i, y_i, next_i = x[t, i], y[t, i], x[t + 1, i]
-            before, after = state[t, i], state[t + 1, i]
+            x_i = x[t, i]
+            y_i = y[t, i]
+            next_i = x[t + 1, i]
+            before = state[t, i]
+            after = state[t + 1, i]
             for p in range(count):
                 after[p] = a * before[p] + (x_i[p] * m_0[p] + y_i[p] * m_1[p] + next_i[p] * m_2[p])
 
@@ -228,7 +240,8 @@ def _forward(x, y, state, scores, u, mixed, weights, rows, count):
 def _backward(x, y, state, scores, vectors, mixed, weights, gradient, rows, count):
     """Add the gradient by a, Q and q. The last of `vectors` is the loss' derivative by r_N, and
     becomes that by r_t; sigma_t is overwritten by its own."""
-    u_slope, slope = vectors[1], vectors[2]
+    u_slope = vectors[1]
+    slope = vectors[2]
     Q = weights[rows : rows + 9].reshape(3, 3)
     Q_slope = gradient[rows : rows + 9].reshape(3, 3)
     _set_zero(u_slope, count)
@@ -240,12 +253,18 @@ def _backward(x, y, state, scores, vectors, mixed, weights, gradient, rows, coun
                 Q_slope[k, j] += _dot(mixed[k], scores[t, j], count)
         for j in range(3):
             _mix(Q[:, j], mixed, scores[t, j], count)
-        s_0, s_1, s_2 = scores[t, 0], scores[t, 1], scores[t, 2]
+        s_0 = scores[t, 0]
+        s_1 = scores[t, 1]
+        s_2 = scores[t, 2]
         for i in range(len(slope)):
             row = i if rows > 1 else 0
             a = weights[row]
-            x_i, y_i, next_i = x[t, i], y[t, i], x[t + 1, i]
-            before, slope_i, u_i = state[t, i], slope[i], u_slope[i]
+            x_i = x[t, i]
+            y_i = y[t, i]
+            next_i = x[t + 1, i]
+            before = state[t, i]
+            slope_i = slope[i]
+            u_i = u_slope[i]
             a_slope = ZERO
             for p in range(count):
                 a_slope += slope_i[p] * before[p]
@@ -274,7 +293,10 @@ def _read(x, y, q, read, count):
     """Fill `read` with C_N q, (f, block)."""
     N = len(x) - 1
     for i in range(len(read)):
-        x_i, y_i, last_i, read_i = x[N - 1, i], y[N - 1, i], x[N, i], read[i]
+        x_i = x[N - 1, i]
+        y_i = y[N - 1, i]
+        last_i = x[N, i]
+        read_i = read[i]
         for p in range(count):
             read_i[p] = q[0] * x_i[p] + q[1] * y_i[p] + q[2] * last_i[p]
 
@@ -297,13 +319,20 @@ def _score(left, right, score, count):
     f = len(left)
     i = 0
     while i + 4 <= f:  # four at a time: the sums are read and written less often
-        l_0, l_1, l_2, l_3 = left[i], left[i + 1], left[i + 2], left[i + 3]
-        r_0, r_1, r_2, r_3 = right[i], right[i + 1], right[i + 2], right[i + 3]
+        l_0 = left[i]
+        l_1 = left[i + 1]
+        l_2 = left[i + 2]
+        l_3 = left[i + 3]
+        r_0 = right[i]
+        r_1 = right[i + 1]
+        r_2 = right[i + 2]
+        r_3 = right[i + 3]
         for p in range(count):
             score[p] += l_0[p] * r_0[p] + l_1[p] * r_1[p] + l_2[p] * r_2[p] + l_3[p] * r_3[p]
         i += 4
     while i < f:
-        l_0, r_0 = left[i], right[i]
+        l_0 = left[i]
+        r_0 = right[i]
         for p in range(count):
             score[p] += l_0[p] * r_0[p]
         i += 1
@@ -312,7 +341,9 @@ def _score(left, right, score, count):
 @njit(cache=True, fastmath=FAST)
 def _mix(weights, scores, mixed, count):
     """Fill `mixed` [block] with three weights times three scores (3, block)."""
-    s_0, s_1, s_2 = scores[0], scores[1], scores[2]
+    s_0 = scores[0]
+    s_1 = scores[1]
+    s_2 = scores[2]
     for p in range(count):
         mixed[p] = weights[0] * s_0[p] + weights[1] * s_1[p] + weights[2] * s_2[p]
 

@@ -150,11 +150,13 @@ def _take(pool, at, target, start, S, error, count):
     """Copy the S of `count` prompts, `at` this place of the pool and behind it, to S [d, d, block],
     and their w* [d, prompts], from `start` on, to `error` [d, block]."""
     for i in range(len(S)):
-        target_i, error_i = target[i], error[i]
+        target_i = target[i]
+        error_i = error[i]
         for p in range(count):
             error_i[p] = target_i[start + p]
         for k in range(len(S)):
-            of_pool, of_block = pool[i, k], S[i, k]
+            of_pool = pool[i, k]
+            of_block = S[i, k]
             for p in range(count):
                 of_block[p] = of_pool[at + p]
 
@@ -246,14 +248,21 @@ def _add_products(S, v, total, sign, count):
         sums = total[i]
         k = 0
         while k + 4 <= d:  # four at a time: the sums are read and written less often
-            S_0, S_1, S_2, S_3 = S[i, k], S[i, k + 1], S[i, k + 2], S[i, k + 3]
-            v_0, v_1, v_2, v_3 = v[k], v[k + 1], v[k + 2], v[k + 3]
+            S_0 = S[i, k]
+            S_1 = S[i, k + 1]
+            S_2 = S[i, k + 2]
+            S_3 = S[i, k + 3]
+            v_0 = v[k]
+            v_1 = v[k + 1]
+            v_2 = v[k + 2]
+            v_3 = v[k + 3]
             for p in range(count):
                 part = S_0[p] * v_0[p] + S_1[p] * v_1[p] + S_2[p] * v_2[p] + S_3[p] * v_3[p]
                 sums[p] += sign * part
             k += 4
         while k < d:
-            S_0, v_0 = S[i, k], v[k]
+            S_0 = S[i, k]
+            v_0 = v[k]
             for p in range(count):
                 sums[p] += sign * S_0[p] * v_0[p]
             k += 1
@@ -267,14 +276,20 @@ def _add_mapped(M, v, total, sign, count):
         sums = total[i]
         k = 0
         while k + 4 <= d:
-            M_0, M_1 = sign * M[i, k], sign * M[i, k + 1]
-            M_2, M_3 = sign * M[i, k + 2], sign * M[i, k + 3]
-            v_0, v_1, v_2, v_3 = v[k], v[k + 1], v[k + 2], v[k + 3]
+            M_0 = sign * M[i, k]
+            M_1 = sign * M[i, k + 1]
+            M_2 = sign * M[i, k + 2]
+            M_3 = sign * M[i, k + 3]
+            v_0 = v[k]
+            v_1 = v[k + 1]
+            v_2 = v[k + 2]
+            v_3 = v[k + 3]
             for p in range(count):
                 sums[p] += M_0 * v_0[p] + M_1 * v_1[p] + M_2 * v_2[p] + M_3 * v_3[p]
             k += 4
         while k < d:
-            M_0, v_0 = sign * M[i, k], v[k]
+            M_0 = sign * M[i, k]
+            v_0 = v[k]
             for p in range(count):
                 sums[p] += M_0 * v_0[p]
             k += 1

@@ -117,7 +117,7 @@ def attention(
 
 def register() -> None:
     """Make the function known to `transformers`, with the mask that eager attention takes."""
-    from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore[reportMissingImports]
+    from transformers import AttentionInterface, AttentionMaskInterface  # pyright: ignore
     from transformers.masking_utils import eager_mask  # pyright: ignore[reportMissingImports]
     from transformers.utils import logging  # pyright: ignore[reportMissingImports]
 

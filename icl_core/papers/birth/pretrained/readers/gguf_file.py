@@ -143,7 +143,7 @@ def read(path: Path) -> tuple[Reader, FileTokens]:
 def settings_of(file: Opened) -> dict[str, Any]:
     """Return the settings that a file's entries stand for, by the names that `transformers` gives
     them. Raises `BadModel` for a family that is not known."""
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING  # pyright: ignore[reportMissingImports]
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING  # pyright: ignore
 
     family = file.facts.architecture
     mapped = GGUF_CONFIG_MAPPING.get(family)
@@ -164,7 +164,7 @@ def settings_of(file: Opened) -> dict[str, Any]:
 
 def _check_entries(file: Opened, settings: Mapping[str, Any], config: Any) -> None:
     """Refuse a file with an entry on its model that is not computed, by its name."""
-    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING  # pyright: ignore[reportMissingImports]
+    from transformers.integrations.ggml import GGUF_CONFIG_MAPPING  # pyright: ignore
 
     family = file.facts.architecture
     mapped = GGUF_CONFIG_MAPPING[family]
@@ -210,8 +210,11 @@ def computed_setting(config: Any, name: str) -> Any:
 def _network(file: Opened) -> Any:
     """Return the model of `transformers`, its weights filled in one after the other."""
     from gguf import GGMLQuantizationType, dequantize  # pyright: ignore[reportMissingImports]
-    from transformers import CONFIG_MAPPING, AutoModelForCausalLM  # pyright: ignore[reportMissingImports]
-    from transformers.modeling_gguf_pytorch_utils import TENSOR_PROCESSORS, TensorProcessor  # pyright: ignore[reportMissingImports]
+    from transformers import CONFIG_MAPPING, AutoModelForCausalLM  # pyright: ignore
+    from transformers.modeling_gguf_pytorch_utils import (  # pyright: ignore
+        TENSOR_PROCESSORS,
+        TensorProcessor,
+    )
 
     from icl_core.papers.birth.pretrained.readers import any_model, declared
 

@@ -62,7 +62,7 @@ class FileTokens:
         """Return the tokens of a GGUF file, by its metadata. Raises `BadModel`."""
         try:
             from tokenizers import pre_tokenizers  # pyright: ignore[reportMissingImports]
-            from transformers.integrations.gguf.gguf_tokenizer_mapping import (  # pyright: ignore[reportMissingImports]
+            from transformers.integrations.gguf.gguf_tokenizer_mapping import (  # pyright: ignore
                 GGUF_PRE_TOKENIZER_SPLITS,
                 convert_gguf_tokenizer,
             )
