@@ -24,7 +24,7 @@ PAPER = Paper(
         "transformer": 2,
         "counting": 1,
         "length": 1,
-        "pretrained": 1,
+        "pretrained": 2,
     },
     picture=("birth.induction", "order", draw),
     opening=OPENING,

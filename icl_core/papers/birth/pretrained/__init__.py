@@ -5,23 +5,34 @@ from dataclasses import replace
 from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.contract.experiment import Drawing, Experiment
 from icl_core.papers.birth.pretrained import claims
-from icl_core.papers.birth.pretrained.draw import memories, own_text, stage
+from icl_core.papers.birth.pretrained.draw import memories, own_text, single_heads, stage
 from icl_core.papers.birth.pretrained.load_run import milestones
 from icl_core.papers.birth.pretrained.run import compute
-from icl_core.papers.birth.pretrained.settings import MODELS, PRESETS, SERIES, Config, View
+from icl_core.papers.birth.pretrained.settings import (
+    DISTANCES,
+    MODELS,
+    PRESETS,
+    SERIES,
+    Config,
+    View,
+)
 from icl_core.papers.birth.pretrained.words import WORDS
 
 # drawers
 MEMORIES = "The memories"
 HEADS = "Heads in numbers"
+FAR = "How far back"
 TYPED = "Your own text"
-PASSES = 30  # of five draws, on all their positions
+PASSES = 60  # of five draws, on all their positions
 
 
 def cost(config: Config) -> float:
     """Return the giga-operations of a run."""
     millions, _, layers, heads = config.size
-    positions = 5 * PASSES * config.sequences * (2 * config.length + 1) + 6 * 2 * config.asked
+    each = 2 * config.length + 1  # positions of a sequence
+    far = sum(DISTANCES)
+    alone = layers * heads / 2  # passes of one sequence in each draw, from the head's layer on
+    positions = 5 * (PASSES * config.sequences * each + alone * each + far) + 6 * 2 * config.asked
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
 
@@ -37,7 +48,10 @@ SINGLE = (
     Drawing("one", stage.one, (*READ, "shown"), moving=False),
     Drawing("heads", stage.heads, ("score", "shown"), moving=False, clicked=stage.show_head),
     Drawing("without", stage.without, (), moving=False),
-    Drawing("pairs", stage.pairs, (), moving=False, clicked=stage.show_pair),
+    Drawing("alone", single_heads.alone, (), moving=False),
+    Drawing("losses_by_distance", single_heads.losses_by_distance, (), FAR, moving=False),
+    Drawing("heads_by_distance", single_heads.heads_by_distance, (), FAR, moving=False),
+    Drawing("pairs", stage.pairs, (), MEMORIES, moving=False, clicked=stage.show_pair),
     Drawing("own_losses", own_text.losses, (*OWN, *GRAFT), TYPED),
     Drawing("own_grafts", own_text.grafts, (*OWN, *GRAFT), TYPED, moving=False),
     Drawing(

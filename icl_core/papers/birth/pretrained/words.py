@@ -16,7 +16,9 @@ from icl_core.papers.birth.pretrained.load_run import (
     group_index,
     half_losses,
     halves_by_layer,
+    head_id,
     head_shown,
+    losses_alone,
     losses_without_group,
     milestones,
     pair_recall,
@@ -24,6 +26,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     role_of,
     roles,
     says_attended,
+    scores,
     scores_over_steps,
 )
 from icl_core.papers.birth.pretrained.settings import (
@@ -54,6 +57,28 @@ EXAMPLE = Example(
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean())
+
+
+def _first_head(run: Run, values: np.ndarray) -> str:
+    """Return the id of the head with the largest value."""
+    layer, number = np.unravel_index(values.argmax(), values.shape)
+    return head_id(int(layer), int(number))
+
+
+def _without_alone(run: Run, values: np.ndarray) -> float:
+    """Return the loss of the second half without the head with the largest value alone."""
+    return float(losses_alone(run).mean(0).flat[values.argmax()])
+
+
+def _which_needed(run: Run, view: Any) -> int:
+    most = losses_alone(run).mean(0)
+    return int(most.argmax() != scores(run, "followers").argmax())
+
+
+def _random_quantile(run: Run, share: float) -> float:
+    """Return this quantile, over all random sets, of the loss of the second half without as many
+    heads as the group has."""
+    return float(np.quantile(losses_without_group(run)[1][..., 1], share))
 
 
 def _heads_of(run: Run, kind: str) -> int:
@@ -152,7 +177,17 @@ WORDS = Words(
         "again": lambda run, view: _mean(half_losses(run)[1]),
         "group": lambda run, view: int(run["ablation/heads"][group_index(run)]),
         "again_without_strongest": lambda run, view: _mean(losses_without_group(run)[0][:, 1]),
-        "again_without_random": lambda run, view: _mean(losses_without_group(run)[1][:, 1]),
+        "again_without_random": lambda run, view: _random_quantile(run, 0.5),
+        # without one head alone
+        "looking_head": lambda run, view: _first_head(run, scores(run, "followers")),
+        "needed_head": lambda run, view: _first_head(run, losses_alone(run).mean(0)),
+        "without_looking": lambda run, view: _without_alone(run, scores(run, "followers")),
+        "without_needed": lambda run, view: losses_alone(run).mean(0).max(),
+        "alone_whole": lambda run, view: run["alone/whole"][:, 1].mean(),
+        # without as many random heads
+        "random_low": lambda run, view: _random_quantile(run, 0.1),
+        "random_high": lambda run, view: _random_quantile(run, 0.9),
+        "random_sets": lambda run, view: losses_without_group(run)[1][..., 1].size,
         # of one text, read after a layer: of the text shown, after the layer shown
         "once_at_layer": _at_layer(0),
         "again_at_layer": _at_layer(1),
@@ -193,6 +228,11 @@ WORDS = Words(
     },
     of_config={"is_planted": lambda config: config.model == PLANTED},
     at={"readable_layer": _readable_layer, "last_with_pair": _last_with_pair},
-    right={"heads": _which_number, "without": _which_cost, "pair": _which_recall},
+    right={
+        "heads": _which_number,
+        "without": _which_cost,
+        "alone": _which_needed,
+        "pair": _which_recall,
+    },
     example=EXAMPLE,
 )

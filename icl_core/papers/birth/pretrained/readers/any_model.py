@@ -54,10 +54,17 @@ class _Visit:
     """What a pass keeps and changes of its layers' heads. With `ask`, a layer, it ends at what that
     layer's heads are given."""
 
-    def __init__(self, layers: dict[int, int], change: Change = NO_CHANGE, ask: int = 0) -> None:
+    def __init__(
+        self,
+        layers: dict[int, int],
+        change: Change = NO_CHANGE,
+        ask: int = 0,
+        keep: bool = True,
+    ) -> None:
         self.layers = layers  # by the id of the module that attends
         self.change = change
         self.ask = ask
+        self.keep = keep
         self.modules: list[Any] = []
         self.maps: list[Tensor] = []
         self.outputs: list[Tensor] = []
@@ -109,9 +116,10 @@ def attention(
     z = maps @ value
     if visit.change.outputs:
         z = visit.change.outputs(layer, z)
-    visit.modules.append(module)
-    visit.maps.append(maps)
-    visit.outputs.append(z)
+    if visit.keep:
+        visit.modules.append(module)
+        visit.maps.append(maps)
+        visit.outputs.append(z)
     return z.transpose(1, 2).contiguous(), maps
 
 
@@ -192,17 +200,23 @@ class AnyModel:
 
     @torch.no_grad()
     def onward(
-        self, x: Stream, first: int = 1, change: Change = NO_CHANGE, keep: bool = False
+        self,
+        x: Stream,
+        first: int = 1,
+        change: Change = NO_CHANGE,
+        keep: bool = False,
+        last: int = 0,
     ) -> Pass:
-        """Return what the layers from `first` on make of the stream before them."""
+        """Return what the layers from `first` on make of the stream before them; with `last`,
+        logits of so many last positions alone."""
         streams = [x]
         hooks = []
         if keep:
             for layer in self._layers[first - 1 :]:
                 hook = layer.register_forward_hook(lambda _m, _a, out: streams.append(_first(out)))
                 hooks.append(hook)
-        with _visiting(_Visit(self._layer_of, change)) as visit, hook_removed(*hooks):
-            logits = self._run(x, first).logits
+        with _visiting(_Visit(self._layer_of, change, keep=keep)) as visit, hook_removed(*hooks):
+            logits = self._run(x, first, last=last).logits[:, -last:]
         return (
             Pass(logits, visit.maps, visit.outputs, streams) if keep else Pass(logits, [], [], [])
         )
@@ -289,11 +303,13 @@ class AnyModel:
                 return added[:-1] - added[-1:]
         raise AssertionError("the layer was not reached")
 
-    def _run(self, x: Stream, first: int, position: int | None = None) -> Any:
+    def _run(self, x: Stream, first: int, position: int | None = None, last: int = 0) -> Any:
         """Return what the network makes of the stream before a layer: those before it are passed
         over. A stream of one position may stand at another `position`."""
         tokens = torch.zeros(x.shape[:2], dtype=torch.long)
         where = {} if position is None else {"position_ids": torch.full(x.shape[:2], position)}
+        if last:
+            where["logits_to_keep"] = last
 
         def over(*_: Any, **__: Any) -> Any:
             return (x,) if self._in_tuples else x

@@ -5,7 +5,8 @@ A reader is a value with the weights by name and these methods. Layers and heads
 the full transformer; r is what a layer's heads read of the stream x, z what they give.
 
     embed(tokens)               x before layer 1                          [batch, T, d]
-    onward(x, first, …)         the layers from `first` on, and unembed   Pass
+    onward(x, first, …)         the layers from `first` on, and unembed   Pass; with `last`, logits
+                                of so many last positions alone
     unembed(x, tokens)          logits of the next token, of some or all  [batch, N]
 
 and for single vectors, n of them:
@@ -98,7 +99,12 @@ class Reader(Protocol):
     def weights(self) -> Weights: ...
     def embed(self, tokens: Int[Tensor, "batch T"]) -> Tensor: ...
     def onward(
-        self, x: Tensor, first: int = 1, change: Change = NO_CHANGE, keep: bool = False
+        self,
+        x: Tensor,
+        first: int = 1,
+        change: Change = NO_CHANGE,
+        keep: bool = False,
+        last: int = 0,
     ) -> Pass: ...
     def unembed(self, x: Tensor, tokens: Tensor | None = None) -> Tensor: ...
     def read(self, layer: int, x: Tensor) -> Tensor: ...
