@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
-from icl_core.contract.experiment import Drawing, Experiment
+from icl_core.contract.experiment import Drawing, Experiment, Panel, Run
 from icl_core.papers.birth.pretrained import claims
 from icl_core.papers.birth.pretrained.draw import memories, own_text, single_heads, stage
-from icl_core.papers.birth.pretrained.load_run import milestones
+from icl_core.papers.birth.pretrained.load_run import check_heads, milestones
 from icl_core.papers.birth.pretrained.run import compute
 from icl_core.papers.birth.pretrained.settings import (
     DISTANCES,
@@ -73,6 +73,19 @@ SINGLE = (
 )
 
 
+WITHOUT_HEADS = ("losses", "lens", "tokens", "own_losses")  # drawings that need no heads
+
+
+def of_heads(drawing: Drawing) -> Drawing:
+    """Return a drawing that is not drawn of a model without heads, and says why."""
+
+    def draw(run: Run, view: View) -> Panel:
+        check_heads(run)
+        return drawing.draw(run, view)
+
+    return drawing if drawing.name in WITHOUT_HEADS else replace(drawing, draw=draw)
+
+
 def is_series(config: Config) -> bool:
     """Return whether it is a series of checkpoints that is measured."""
     return config.is_series
@@ -84,7 +97,7 @@ def is_single(config: Config) -> bool:
 
 
 DRAWINGS = (
-    *(replace(drawing, applies=is_single) for drawing in SINGLE),
+    *(replace(of_heads(drawing), applies=is_single) for drawing in SINGLE),
     Drawing("appear", stage.appear, applies=is_series),
     Drawing("series_heads", stage.series_heads, ("score",), applies=is_series),
     Drawing("series_losses", stage.series_losses, applies=is_series),

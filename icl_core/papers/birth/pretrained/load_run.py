@@ -139,7 +139,26 @@ def layer_labels(run: Run) -> list[str]:
     not."""
     is_global = sees_all(run)
     marked = not is_global.all()
-    return [f"{layer}{' ●' if marked and sees else ''}" for layer, sees in enumerate(is_global, 1)]
+    without_map = layers_without_map(run)
+    labels = []
+    for layer, sees in enumerate(is_global, 1):
+        mark = " –" if layer in without_map else " ●" if marked and sees else ""
+        labels.append(f"{layer}{mark}")
+    return labels
+
+
+def layers_without_map(run: Run) -> list[int]:
+    """Return the layers, counted from 1, that have no attention to read."""
+    return run.tensors.get("layers/without_map", np.empty(0, int)).tolist()
+
+
+def check_heads(run: Run) -> None:
+    """Raise `CannotDraw` if the model has no heads that can be read."""
+    if "heads/scores" not in run.tensors:
+        raise CannotDraw(
+            "no layer of this model has an attention map: it reads its context another way. Its "
+            "losses and what the stream says after each layer are measured all the same"
+        )
 
 
 def head_id(layer: int, number: int) -> str:
@@ -150,6 +169,7 @@ def head_id(layer: int, number: int) -> str:
 def place_of(run: Run, head: str) -> tuple[int, int]:
     """Return a head's layer and number, counted from 0, by its id. `CannotDraw` for what is
     none."""
+    check_heads(run)
     layers, heads = run["heads/scores"].shape[2:]
     layer, _, number = head.partition(".")
     if not (layer.isdecimal() and number.isdecimal() and layer.isascii() and number.isascii()):

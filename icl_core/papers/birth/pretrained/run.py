@@ -53,10 +53,11 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     copy/says, copy/gains           [draws, names/moved], see `copying.moved`
     text/…                          see `texts.record`
 
+    Of a model without heads, only the losses and the texts. `snapshot/step` has the layers;
+    `layers/without_map`, if some have no attention to read, which those are, counted from 1; and
     `layers/window`, where heads do not look back on all positions, on how many in each layer (0 on
-    all), and `snapshot/step`, the layers. Heads are chosen on a draw of their own:
-    `names/strongest`, `names/previous`, `names/needed` and `names/best`. Of a series of checkpoints
-    see `compute_series`.
+    all). Heads are chosen on a draw of their own: `names/strongest`, `names/previous`,
+    `names/needed` and `names/best`. Of a series of checkpoints see `compute_series`.
     """
     if config.model == SERIES:
         return compute_series(config, path_of(SERIES), progress)
@@ -69,6 +70,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
             f"L must be at most {(model.shape.T - 1) // 2} for a model of {model.shape.T} "
             f"positions, got {config.length}"
         )
+    if len(model.shape.without_maps) == model.shape.layers:
+        return _without_heads(config, model, tokens, progress)
     progress.enter("choosing heads")
     chosen = Chosen(model, tokens, config)
     draws = []
@@ -81,18 +84,40 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
     return {
         **stacked,
-        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
         **chosen.arrays,
-        **_windows(model),
         "distance/tokens": np.array(chosen.distances, np.int32),
-        "snapshot/step": np.arange(model.shape.layers + 1, dtype=np.float32),
+        **_of_layers(model),
+        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
     }
 
 
-def _windows(model: Reader) -> dict[str, np.ndarray]:
-    """Return how many positions the heads of each layer look back on, if any layer's are few."""
-    windows = np.array(model.shape.windows, np.int32)
-    return {"layers/window": windows} if windows.any() else {}
+def _without_heads(
+    config: Config, model: Reader, tokens: Tokens, progress: Progress
+) -> dict[str, np.ndarray]:
+    """Return what is measured of a model that has no heads to read."""
+    losses = []
+    for draw in range(DRAWS):
+        progress.enter(f"draw {draw + 1} of {DRAWS}")
+        inputs = _repeated(config, tokens, draw)
+        losses.append(texts.losses(forward(model, inputs).logits, inputs).each.numpy())
+    progress.enter("recording texts")
+    return {
+        "repeated/loss": np.stack(losses).astype(np.float32),
+        **_of_layers(model),
+        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
+    }
+
+
+def _of_layers(model: Reader) -> dict[str, np.ndarray]:
+    """Return the layers, those without maps, and how many positions the heads of each look back on,
+    if any layer's are few."""
+    shape = model.shape
+    arrays = {"snapshot/step": np.arange(shape.layers + 1, dtype=np.float32)}
+    if shape.without_maps:
+        arrays["layers/without_map"] = np.array(shape.without_maps, np.int32)
+    if any(shape.windows):
+        arrays["layers/window"] = np.array(shape.windows, np.int32)
+    return arrays
 
 
 class Chosen:
@@ -112,10 +137,13 @@ class Chosen:
         outcome = forward(model, inputs, keep=True)
         measures = texts.head_scores(outcome.attention, inputs)
         scores = dict(zip(texts.MEASURES, measures, strict=True))
-        count = model.shape.layers * model.shape.heads
-        every = texts.ranked(scores["followers"] - scores["even"])
+        with_maps = {*range(1, model.shape.layers + 1)} - {*model.shape.without_maps}
+        ranked = texts.ranked(scores["followers"] - scores["even"])
+        every = [head for head in ranked if head[0] in with_maps]
+        count = len(every)
         self.strongest = every[: min(INDUCTION, max(1, count // 3))]
-        self.previous = texts.ranked(scores["previous"])[: min(PREVIOUS, max(1, count // 3))]
+        looking_back = [head for head in texts.ranked(scores["previous"]) if head in every]
+        self.previous = looking_back[: min(PREVIOUS, max(1, count // 3))]
         self.others = [head for head in every if head not in {*self.strongest, *self.previous}]
         self.distances = distances.possible(tokens, model.shape.T)
         alone = texts.losses_alone(model, inputs, outcome, texts.mean_outputs(outcome))

@@ -18,6 +18,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     halves_by_layer,
     head_id,
     head_shown,
+    layers_without_map,
     losses_alone,
     losses_without_group,
     milestones,
@@ -118,9 +119,15 @@ def _readable_layer(run: Run) -> float | None:
     return float(run["snapshot/step"][is_above[-1] + 1]) if len(is_above) else None
 
 
+def _last_with_heads(run: Run) -> float | None:
+    """Return the last layer; None for a model without heads."""
+    return float(run["snapshot/step"][-1]) if "heads/scores" in run.tensors else None
+
+
 def _last_with_pair(run: Run) -> float | None:
     """Return the last layer; None for a model in which no pair of heads is found."""
-    return float(run["snapshot/step"][-1]) if run.names("best") else None
+    last = _last_with_heads(run)
+    return last if last and run.names("best") else None
 
 
 def _layer(run: Run) -> int:
@@ -204,6 +211,8 @@ WORDS = Words(
         "induction_heads": lambda run, view: _heads_of(run, INDUCTION),
         "previous_heads": lambda run, view: _heads_of(run, PREVIOUS),
         "heads_of_kind": lambda run, view: _heads_of(run, ROLES[view.score]),
+        "lacks_maps": lambda run, view: bool(layers_without_map(run)),
+        "without_map": lambda run, view: ", ".join(map(str, layers_without_map(run))),
         "has_windows": lambda run, view: "layers/window" in run.tensors,
         "window": lambda run, view: int(np.max(run.tensors.get("layers/window", 0))),
         # the best pair
@@ -227,7 +236,11 @@ WORDS = Words(
         "induction_step": lambda run, view: milestones(run)[SCORES["followers"]],
     },
     of_config={"is_planted": lambda config: config.model == PLANTED},
-    at={"readable_layer": _readable_layer, "last_with_pair": _last_with_pair},
+    at={
+        "readable_layer": _readable_layer,
+        "last_with_heads": _last_with_heads,
+        "last_with_pair": _last_with_pair,
+    },
     right={
         "heads": _which_number,
         "without": _which_cost,

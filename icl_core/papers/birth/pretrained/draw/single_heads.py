@@ -123,6 +123,7 @@ def losses_by_distance(run: Run, view: View) -> Panel:
         view,
         figure,
         data=pd.DataFrame(losses.T, distances).rename_axis("positions"),
+        are_several=len(distances) > 1,
         nearest=distances[0],
         at_nearest=means[0],
         furthest=distances[-1],
@@ -163,11 +164,10 @@ def heads_by_distance(run: Run, view: View) -> Panel:
 
 
 def _distances(run: Run) -> np.ndarray:
-    """Return the distances at which a repeat was measured. `CannotDraw` if there was no room for
-    two."""
-    distances = run.tensors.get("distance/tokens", np.empty(0))
-    if len(distances) < 2:
-        raise CannotDraw("this model has no room for repeats at more than one distance")
+    """Return the distances at which a repeat was measured. `CannotDraw` if there was no room."""
+    distances = run["distance/tokens"]
+    if not len(distances):
+        raise CannotDraw("this model has no room for repeats at a distance")
     return distances
 
 

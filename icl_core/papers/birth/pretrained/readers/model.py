@@ -43,6 +43,8 @@ class Shape:
     N             rows of the unembedding: tokens, and rows that are none
     T             most positions
     windows       of each layer, how many positions its heads look back on; 0 where on all
+    without_maps  the layers that have no attention to read, counted from 1: their maps and outputs
+                  are zero. Where all are, there are no heads, and `heads` is 1
     """
 
     architecture: str
@@ -52,6 +54,7 @@ class Shape:
     N: int
     T: int
     windows: tuple[int, ...]
+    without_maps: tuple[int, ...] = ()
 
 
 class Facts(NamedTuple):
