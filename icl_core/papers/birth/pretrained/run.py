@@ -112,7 +112,7 @@ def _of_layers(model: Reader) -> dict[str, np.ndarray]:
     """Return the layers, those without maps, and how many positions the heads of each look back on,
     if any layer's are few."""
     shape = model.shape
-    arrays = {"snapshot/step": np.arange(shape.layers + 1, dtype=np.float32)}
+    arrays: dict[str, np.ndarray] = {"snapshot/step": np.arange(shape.layers + 1, dtype=np.float32)}
     if shape.without_maps:
         arrays["layers/without_map"] = np.array(shape.without_maps, np.int32)
     if any(shape.windows):

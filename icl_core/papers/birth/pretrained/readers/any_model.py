@@ -326,9 +326,9 @@ class AnyModel:
         """Return what the network makes of the stream before a layer: those before it are passed
         over. A stream of one position may stand at another `position`."""
         tokens = torch.zeros(x.shape[:2], dtype=torch.long)
-        where = {} if position is None else {"position_ids": torch.full(x.shape[:2], position)}
-        if last:
-            where["logits_to_keep"] = last
+        options: dict[str, Any] = {"logits_to_keep": last} if last else {}
+        if position is not None:
+            options["position_ids"] = torch.full(x.shape[:2], position)
 
         def over(*_: Any, **__: Any) -> Any:
             return (x,) if self._in_tuples else x
@@ -343,7 +343,7 @@ class AnyModel:
             _forward_of(dict.fromkeys(self._layers[: first - 1], over)),
             hook_removed(*hooks),
         ):
-            return self.network(input_ids=tokens, use_cache=False, **where)
+            return self.network(input_ids=tokens, use_cache=False, **options)
 
     @contextmanager
     def _stopped(self, module: Any) -> Iterator[list[Tensor]]:
