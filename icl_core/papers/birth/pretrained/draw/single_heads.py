@@ -24,7 +24,6 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours of roles
 FOLLOWED = 8  # heads whose attention is drawn by distance
-NAMED = 3  # heads whose ids stand in the plot
 
 
 def alone(run: Run, view: View) -> Panel:
@@ -47,9 +46,10 @@ def alone(run: Run, view: View) -> Panel:
     )
     lines = [("all heads", whole, "floor"), ("first half", first, "seed")]
     top = max(float(costs.max()), first)
-    figure = _dots(frame, (min(0.0, float(costs.min())), 1.12 * top), lines)
     needed = names[int(costs.argmax())]
     most = names[int(looks.argmax())]
+    limits = (min(0.0, float(costs.min())), 1.12 * top)
+    figure = _dots(frame, {needed, most}, limits, lines)
     return WORDS.panel(
         "alone",
         run,
@@ -65,14 +65,15 @@ def alone(run: Run, view: View) -> Panel:
 
 
 def _dots(
-    frame: pd.DataFrame, limits: tuple[float, float], lines: list[tuple[str, float, str]]
+    frame: pd.DataFrame,
+    named: set[str],
+    limits: tuple[float, float],
+    lines: list[tuple[str, float, str]],
 ) -> Figure:
     """Return a dot for every head, coloured by its role, hollow where it sees a window alone. The
-    ids of those that cost most stand beside them."""
+    ids of the heads `named` stand beside theirs."""
     figure = Figure(layout=layout(figures.SEAT, {"t": 38, "b": 56}, legend=legend(1.1)))
-    ordered = frame.sort_values("loss without it")
-    named = set(ordered["head"].tail(NAMED))
-    for role, part in ordered.groupby("role", sort=False):
+    for role, part in frame.groupby("role", sort=False):
         hollow = ~part["sees all positions"]
         figure.add_trace(
             Trace(
@@ -81,7 +82,7 @@ def _dots(
                 text=[head if head in named else "" for head in part["head"]],
                 customdata=part["head"].tolist(),
                 mode="markers+text",
-                textposition="middle right",
+                textposition="middle left",
                 name=str(role),
                 marker={
                     "size": 9,
