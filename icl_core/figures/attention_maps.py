@@ -119,10 +119,13 @@ def side_of(count: int, usual: float) -> float:
     return max(usual, CELL * count)
 
 
-def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) -> Figure:
-    """Return one head's attention weights [T, T] over the characters `tokens`."""
+def attention(
+    weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = (), every_label: bool = False
+) -> Figure:
+    """Return one head's attention weights [T, T] over the characters `tokens`; with `every_label`
+    the map is large enough to write all of them."""
     bottom = AXIS - 10 + (LEGEND if boxes else 0)
-    side = side_of(len(tokens), MAP)
+    side = max(side_of(len(tokens), MAP), LABEL * len(tokens) if every_label else 0)
     scale = sequential(1 + 8 / side)
     figure = Figure(
         layout=layout(

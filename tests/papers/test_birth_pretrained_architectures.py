@@ -10,13 +10,18 @@ transformers = pytest.importorskip("transformers")
 
 from papers import planted_networks as networks  # noqa: E402
 
-from icl_core.papers.birth.pretrained import recall, texts  # noqa: E402
+from icl_core.contract.experiment import CannotDraw, Run  # noqa: E402
+from icl_core.contract.story import resolve_beats  # noqa: E402
+from icl_core.papers.birth.pretrained import EXPERIMENT, recall, texts  # noqa: E402
 from icl_core.papers.birth.pretrained.planted import LetterTokens  # noqa: E402
 from icl_core.papers.birth.pretrained.readers import any_model  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.any_model import AnyModel  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.checks import BadModel  # noqa: E402
 from icl_core.papers.birth.pretrained.readers.model import Change, forward  # noqa: E402
+from icl_core.papers.birth.pretrained.run import compute  # noqa: E402
+from icl_core.papers.birth.pretrained.settings import Config, View  # noqa: E402
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role  # noqa: E402
+from tests.recorder import Recorder  # noqa: E402
 
 TOKENS = LetterTokens()
 FAMILIES = list(networks.FAMILIES)
@@ -120,6 +125,8 @@ def test_changes_reach_the_logits_and_only_those_layers(name):
     ):
         torch.testing.assert_close(forward(model, inputs, same).logits, plain.logits)
     torch.testing.assert_close(model.onward(plain.streams[2], 3).logits, plain.logits)
+    last = model.onward(plain.streams[0], last=5).logits
+    torch.testing.assert_close(last, plain.logits[:, -5:])
     changed = forward(model, inputs, Change(outputs=lambda layer, z: z * (layer < 3)), keep=True)
     torch.testing.assert_close(changed.streams[2], plain.streams[2])
     assert not torch.allclose(changed.logits, plain.logits)
@@ -152,12 +159,67 @@ def test_what_heads_are_given_and_write_is_what_the_layer_computes(name):
         torch.testing.assert_close(added, model.write(2, z), atol=1e-4, rtol=1e-3)
 
 
-def test_a_model_whose_layers_do_not_attend_is_refused_by_their_numbers():
+def drawn(model, length: int) -> tuple[set[str], str]:
+    """Measure a model; the drawings that cannot be drawn, and why."""
+    config = Config(length=length, sequences=1, asked=20)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("icl_core.papers.birth.pretrained.run.open_model", lambda _: (model, TOKENS))
+        run = Run(config, compute(config, Recorder()))
+    silent = set()
+    reason = ""
+    for drawing in EXPERIMENT.drawings:
+        if drawing.applies(config) and not drawing.name.startswith("own_"):
+            try:
+                assert drawing.panel(run, View()).title
+            except CannotDraw as problem:
+                silent.add(drawing.name)
+                reason = str(problem)
+    assert EXPERIMENT.story is not None
+    beats = {beat.name for beat in resolve_beats(EXPERIMENT.story, run)}
+    assert ("heads" in beats) == ("heads" not in silent)
+    return silent, reason
+
+
+@torch.no_grad()
+def test_of_a_model_without_attention_losses_and_the_lens_are_shown():
     config = transformers.MambaConfig(
         vocab_size=64, hidden_size=32, num_hidden_layers=2, state_size=4, intermediate_size=64
     )
-    with pytest.raises(BadModel, match="in the family mamba these do not: 1, 2"):
-        read(transformers.MambaForCausalLM(config))
+    network = transformers.MambaForCausalLM(config).eval()
+    model = read(network)
+    assert model.shape.without_maps == (1, 2)
+    inputs = repeats()
+    expected = network(input_ids=inputs).logits
+    outcome = forward(model, inputs, keep=True)
+    torch.testing.assert_close(outcome.logits, expected)
+    torch.testing.assert_close(model.unembed(outcome.streams[-1]), expected)
+    silent, reason = drawn(model, 12)
+    assert {"heads", "one", "without", "alone", "pairs"} <= silent
+    assert not silent & {"losses", "lens", "tokens"}
+    assert "no layer of this model has an attention map" in reason
+
+
+@torch.no_grad()
+def test_of_a_hybrid_the_layers_that_attend_have_maps_and_the_others_say_so():
+    config = transformers.Lfm2Config(
+        vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=4,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=256,
+        layer_types=["conv", "full_attention", "conv", "full_attention"],
+    )  # fmt: skip
+    network = transformers.Lfm2ForCausalLM(config).eval()
+    network.set_attn_implementation("eager")
+    inputs = repeats()
+    expected = network(input_ids=inputs).logits
+    model = read(network)
+    assert model.shape.without_maps == (1, 3) and model.shape.heads == 4
+    outcome = forward(model, inputs, keep=True)
+    torch.testing.assert_close(outcome.logits, expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(model.onward(outcome.streams[2], 3).logits, outcome.logits)
+    rows = [maps.sum(-1) for maps in outcome.attention]
+    for layer in (1, 3):
+        assert not rows[layer - 1].any()
+        torch.testing.assert_close(rows[layer], torch.ones_like(rows[layer]))
+    assert not drawn(model, 12)[0]
 
 
 def test_what_attention_is_given_and_does_not_compute_is_named():

@@ -7,8 +7,8 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.pretrained import recall, sources, texts
-from icl_core.papers.birth.pretrained.draw import stage
+from icl_core.papers.birth.pretrained import distances, recall, sources, texts
+from icl_core.papers.birth.pretrained.draw import single_heads, stage
 from icl_core.papers.birth.pretrained.load_run import (
     attention,
     half_losses,
@@ -16,6 +16,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     roles,
     said_again,
     token_labels,
+    unpacked,
 )
 from icl_core.papers.birth.pretrained.planted import (
     INDUCTION_HEAD,
@@ -182,3 +183,71 @@ def test_a_text_of_ones_own_is_recorded_beside_the_others(run):
 def test_labels_of_tokens_are_short_and_printable():
     labels = token_labels([" a", "\n", "averylongtoken", "\x1b"])
     assert labels == ["␣a", "↵", "avery…", "\\u001…"]
+
+
+def test_without_each_head_alone_is_without_a_set_of_one():
+    model = planted()
+    inputs = texts.sequences(TOKENS, 2, 12, torch.Generator().manual_seed(1))
+    outcome = forward(model, inputs, keep=True)
+    mean = texts.mean_outputs(outcome)
+    alone = texts.losses_alone(model, inputs, outcome, mean)
+    first = forward(model, inputs[:1], keep=True)
+    for layer in (1, 2, 3):
+        for head in (1, 2, 3, 4):
+            losses = texts.losses_without(model, inputs[:1], first, [(layer, head)], mean)
+            expected = [losses.first, losses.second]
+            np.testing.assert_allclose(alone[layer - 1, head - 1], expected, atol=1e-4)
+
+
+def test_the_planted_heads_are_the_ones_that_cost_most_when_they_are_taken_away(run):
+    panel = single_heads.alone(run, View())
+    costs = panel.data.set_index("head")["loss without it"]
+    planted_heads = {name_of(PREVIOUS_HEAD), name_of(INDUCTION_HEAD)}
+    assert {*costs.nlargest(2).index} == planted_heads
+    assert run.names("needed")[0] in planted_heads
+    others = costs.drop(list(planted_heads))
+    assert others.max() - float(run["alone/whole"][:, 1].mean()) < 0.3
+    assert costs.nsmallest(1).iloc[0] < costs.nlargest(2).iloc[1] - 1
+
+
+def test_a_repeat_is_found_where_it_is_and_only_there():
+    model = planted()
+    generator = torch.Generator().manual_seed(0)
+    assert distances.possible(TOKENS, 512) == [8, 32]
+    assert distances.possible(TOKENS, 64) == [8]
+    text = distances.sequence(TOKENS, 32, generator)
+    assert len(text) == 1 + 32 + 32 and text[1:33].tolist() == text[33:].tolist()
+    assert len({*text.tolist()}) == 33
+    loss, followers = distances.measure(model, text, 32)
+    maps = forward(model, text[None], keep=True).attention
+    layer, head = INDUCTION_HEAD
+    looked = [float(maps[layer - 1][0, head - 1, at, at - 31]) for at in range(33, 65)]
+    assert followers[layer - 1, head - 1] == pytest.approx(np.mean(looked), abs=1e-5)
+    assert followers[layer - 1, head - 1] > 0.9
+    followers[layer - 1, head - 1] = 0
+    assert followers.max() < 0.2
+    logits = forward(model, text[None]).logits[0, 33:-1].log_softmax(-1)
+    expected = -logits.gather(1, text[34:, None]).mean()
+    assert loss == pytest.approx(float(expected), abs=1e-4)
+
+
+def test_twenty_random_sets_differ_and_hold_heads_of_neither_kind(run):
+    assert run["ablation/random"].shape[:2] == (5, 4)
+    assert len(np.unique(run["ablation/random"][..., -1, 0].round(6))) > 10
+    whole = half_losses(run)[1].mean()
+    assert np.abs(run["ablation/random"][..., 1] - whole).max() < 0.5  # no planted head in them
+
+
+def test_maps_of_a_long_text_keep_their_rows():
+    generator = torch.Generator().manual_seed(0)
+    T = 600  # three positions a cell
+    maps = torch.rand(2, T, T, generator=generator).tril()
+    maps = (maps / maps.sum(-1, keepdim=True)).numpy()
+    coarse = texts.coarse(maps)
+    assert coarse.shape == (2, 200, 200)
+    np.testing.assert_allclose(coarse.sum(-1), 1, atol=1e-5)
+    assert coarse[1, 7, 3] == pytest.approx(maps[1, 21:24, 9:12].sum(1).mean(), rel=1e-5)
+    assert np.triu(coarse[0], 1).max() == 0
+    np.testing.assert_array_equal(texts.coarse(maps[:, :256, :256]), maps[:, :256, :256])
+    packed = texts.packed([torch.from_numpy(maps)[None]])
+    np.testing.assert_allclose(unpacked(packed[0, 1]), coarse[1], atol=0.5 / 255)

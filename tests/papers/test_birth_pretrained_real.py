@@ -42,7 +42,7 @@ def test_smollm2_gives_what_its_shipped_run_holds():
     scores = texts.head_scores(outcome.attention, inputs)
     np.testing.assert_allclose(scores, run["heads/scores"][0], atol=0.01)
     zero = texts.losses_without(model, inputs, outcome, chosen.group, None)
-    np.testing.assert_allclose([zero.first, zero.second], run["ablation/zero"][0, 0], atol=0.1)
+    np.testing.assert_allclose([zero.first, zero.second], run["ablation/zero"][0], atol=0.1)
     generator = texts.generator_of(config.seed, 0, TOKENS)
     asked = recall.asked(model, tokens.start, texts.drawn_tokens(tokens, 500, generator))
     at = run["best/offset"].tolist().index(32)

@@ -21,7 +21,7 @@ from icl_core.papers.birth.pretrained.own_text import (
     looking,
     losses_after,
     of_view,
-    random_heads,
+    random_sets,
     read_now,
 )
 from icl_core.papers.birth.pretrained.planted import LetterTokens, planted
@@ -79,7 +79,7 @@ def test_without_a_text_the_recorded_sentence_is_shown_and_no_model_is_read(run,
 
 @pytest.mark.parametrize(
     ("text", "match"),
-    [("a", "2 to 256 tokens, got 1"), ("é" * 1200, "2048 bytes, got 2400"), ("ab" * 129, "258")],
+    [("a", "2 to 511 tokens, got 1"), ("€" * 3000, "8192 bytes, got 9000"), ("ab" * 256, "512")],
 )
 def test_texts_that_are_too_long_or_short_are_refused(run, text, match):
     with pytest.raises(CannotDraw, match=match):
@@ -113,14 +113,35 @@ def test_the_construction_does_what_planted_heads_do_and_zero_does_not(run):
     constructed = grafted(run, replace(view, graft="constructed"))
     assert abs(constructed.losses[again].mean() - whole) < 0.2
     zero = grafted(run, replace(view, graft="zero"))
-    assert zero.losses[again].mean() > whole + 2 > zero.random[again].mean() + 1
+    assert zero.losses[again].mean() > whole + 2 > zero.random[:, again].mean() + 1
 
 
 def test_random_heads_are_none_of_those_that_are_measured(run):
     heads = run.names("strongest")[:2]
-    others = random_heads(run, heads)
-    assert len(others) == 2 and others == random_heads(run, heads)
-    assert not {*others} & {*run.names("strongest"), *run.names("previous")}
+    sets = random_sets(run, heads)
+    assert len(sets) == 20 and sets == random_sets(run, heads)
+    measured = {*run.names("strongest"), *run.names("previous")}
+    for others in sets:
+        assert len({*others}) == 2 and not {*others} & measured
+
+
+def test_maps_of_a_long_text_are_coarse_and_its_scores_exact(run):
+    text = TEXT * 25  # 400 characters
+    reading = of_view(run, View(typed=text))
+    assert reading.positions_per_cell == 2 and len(reading.tokens) == 401
+    assert reading.attention(0, 0).shape == (201, 201)
+    ids = torch.tensor([[TOKENS.start, *TOKENS.encode(text)]])
+    maps = forward(planted(), ids, keep=True).attention
+    before = maps[0][0].diagonal(offset=-1, dim1=-2, dim2=-1).mean(-1)  # (H,)
+    np.testing.assert_allclose(reading.scores("previous")[0], before.numpy(), atol=1e-5)
+    panel = own_text.one(run, View(typed=text))
+    assert "2 tokens share a row" in panel.caption
+    windowed = Run(run.config, run.tensors | {"layers/window": np.array([100, 0, 0], np.int32)})
+    local = own_text.one(windowed, View(typed=text, typed_head="1.1"))
+    edge = local.figure.layout["shapes"][-1]
+    assert (edge["x0"], edge["y0"]) == (-0.5, 49.5)  # 100 positions are 50 rows
+    everywhere = own_text.one(windowed, View(typed=text, typed_head="2.1"))
+    assert len(everywhere.figure.layout.get("shapes", [])) < len(local.figure.layout["shapes"])
 
 
 def test_one_model_is_in_memory_for_one_visitor_and_is_freed():

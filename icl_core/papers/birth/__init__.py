@@ -5,7 +5,7 @@ import datetime
 
 from icl_core.contract.experiment import Paper
 from icl_core.contract.publication import FollowUp, Publication
-from icl_core.papers.birth import lesson, pretrained_lesson
+from icl_core.papers.birth import lesson, one_head_lesson, pretrained_lesson
 from icl_core.papers.birth.picture import OPENING, draw
 from icl_core.papers.birth.words import WORDS
 
@@ -24,7 +24,7 @@ PAPER = Paper(
         "transformer": 2,
         "counting": 1,
         "length": 1,
-        "pretrained": 1,
+        "pretrained": 2,
     },
     picture=("birth.induction", "order", draw),
     opening=OPENING,
@@ -41,7 +41,7 @@ PAPER = Paper(
         "pretrained",
     ),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
-    lessons=(lesson.LESSON, pretrained_lesson.LESSON),
+    lessons=(lesson.LESSON, pretrained_lesson.LESSON, one_head_lesson.LESSON),
     publication=Publication(
         title="Birth of a Transformer: A Memory Viewpoint",
         authors=(

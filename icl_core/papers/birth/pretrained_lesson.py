@@ -22,7 +22,9 @@ def _share(run: Run) -> float:
 
 def _losses(run: Run) -> tuple[float, float, float]:
     """Return the loss of the second half with all heads, without the group of the strongest, and
-    without as many random ones."""
+    without as many random ones, the median of all sets."""
+    import numpy as np
+
     from icl_core.papers.birth.pretrained.load_run import half_losses
 
     _, second = half_losses(run)
@@ -31,7 +33,7 @@ def _losses(run: Run) -> tuple[float, float, float]:
     return (
         float(second.mean()),
         float(strongest.mean()),
-        float(run["ablation/random"][:, at, 1].mean()),
+        float(np.median(run["ablation/random"][:, :, at, 1])),
     )
 
 

@@ -3,25 +3,36 @@
 from dataclasses import replace
 
 from icl_core.contract.diagram import Arrow, Box, Diagram
-from icl_core.contract.experiment import Drawing, Experiment
+from icl_core.contract.experiment import Drawing, Experiment, Panel, Run
 from icl_core.papers.birth.pretrained import claims
-from icl_core.papers.birth.pretrained.draw import memories, own_text, stage
-from icl_core.papers.birth.pretrained.load_run import milestones
+from icl_core.papers.birth.pretrained.draw import memories, own_text, single_heads, stage
+from icl_core.papers.birth.pretrained.load_run import check_heads, milestones
 from icl_core.papers.birth.pretrained.run import compute
-from icl_core.papers.birth.pretrained.settings import MODELS, PRESETS, SERIES, Config, View
+from icl_core.papers.birth.pretrained.settings import (
+    DISTANCES,
+    MODELS,
+    PRESETS,
+    SERIES,
+    Config,
+    View,
+)
 from icl_core.papers.birth.pretrained.words import WORDS
 
 # drawers
 MEMORIES = "The memories"
 HEADS = "Heads in numbers"
+FAR = "How far back"
 TYPED = "Your own text"
-PASSES = 30  # of five draws, on all their positions
+PASSES = 60  # of five draws, on all their positions
 
 
 def cost(config: Config) -> float:
     """Return the giga-operations of a run."""
     millions, _, layers, heads = config.size
-    positions = 5 * PASSES * config.sequences * (2 * config.length + 1) + 6 * 2 * config.asked
+    each = 2 * config.length + 1  # positions of a sequence
+    far = sum(DISTANCES)
+    alone = layers * heads / 2  # passes of one sequence in each draw, from the head's layer on
+    positions = 5 * (PASSES * config.sequences * each + alone * each + far) + 6 * 2 * config.asked
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
 
@@ -37,7 +48,10 @@ SINGLE = (
     Drawing("one", stage.one, (*READ, "shown"), moving=False),
     Drawing("heads", stage.heads, ("score", "shown"), moving=False, clicked=stage.show_head),
     Drawing("without", stage.without, (), moving=False),
-    Drawing("pairs", stage.pairs, (), moving=False, clicked=stage.show_pair),
+    Drawing("alone", single_heads.alone, (), moving=False),
+    Drawing("losses_by_distance", single_heads.losses_by_distance, (), FAR, moving=False),
+    Drawing("heads_by_distance", single_heads.heads_by_distance, (), FAR, moving=False),
+    Drawing("pairs", stage.pairs, (), MEMORIES, moving=False, clicked=stage.show_pair),
     Drawing("own_losses", own_text.losses, (*OWN, *GRAFT), TYPED),
     Drawing("own_grafts", own_text.grafts, (*OWN, *GRAFT), TYPED, moving=False),
     Drawing(
@@ -59,6 +73,19 @@ SINGLE = (
 )
 
 
+WITHOUT_HEADS = ("losses", "lens", "tokens", "own_losses")  # drawings that need no heads
+
+
+def of_heads(drawing: Drawing) -> Drawing:
+    """Return a drawing that is not drawn of a model without heads, and says why."""
+
+    def draw(run: Run, view: View) -> Panel:
+        check_heads(run)
+        return drawing.draw(run, view)
+
+    return drawing if drawing.name in WITHOUT_HEADS else replace(drawing, draw=draw)
+
+
 def is_series(config: Config) -> bool:
     """Return whether it is a series of checkpoints that is measured."""
     return config.is_series
@@ -70,7 +97,7 @@ def is_single(config: Config) -> bool:
 
 
 DRAWINGS = (
-    *(replace(drawing, applies=is_single) for drawing in SINGLE),
+    *(replace(of_heads(drawing), applies=is_single) for drawing in SINGLE),
     Drawing("appear", stage.appear, applies=is_series),
     Drawing("series_heads", stage.series_heads, ("score",), applies=is_series),
     Drawing("series_losses", stage.series_losses, applies=is_series),

@@ -1,5 +1,6 @@
 """What is read from a run: what its heads do, the losses of both halves, the texts."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -11,9 +12,10 @@ from icl_core.figures.character_labels import isolated
 from icl_core.papers.birth.pretrained.settings import SCORES, TEXTS, View
 from icl_core.papers.birth.shared.behaviour import INDUCTION, MOST, PREVIOUS, role
 
-MAPPED = 48  # tokens of an attention map on the stage
+MAPPED = 64  # tokens of an attention map on the stage
 LETTERS = 5  # of a token in a label
 LONG = 20  # and in a table
+QUANTILES = (0.1, 0.5, 0.9)  # of random sets
 ROLES = {"previous": PREVIOUS, "followers": INDUCTION}  # of heads, by their measure
 
 
@@ -33,10 +35,21 @@ def group_index(run: Run) -> int:
 
 
 def losses_without_group(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """Return the losses of both halves without the group of the strongest heads, and without as
-    many random ones, [draws, 2] each."""
+    """Return the losses of both halves without the group of the strongest heads, [draws, 2], and
+    without as many random ones, [draws, sets, 2]."""
     at = group_index(run)
-    return run["ablation/strongest"][:, at], run["ablation/random"][:, at]
+    return run["ablation/strongest"][:, at], run["ablation/random"][:, :, at]
+
+
+def losses_alone(run: Run) -> np.ndarray:
+    """Return the loss of the second half without each head alone, [draws, layers, H]."""
+    return run["alone/losses"][..., 1]
+
+
+def sees_all(run: Run) -> np.ndarray:
+    """Return of each layer whether its heads see all positions before them, [layers] of bool."""
+    count = run["heads/scores"].shape[2]
+    return run.tensors.get("layers/window", np.zeros(count)) == 0
 
 
 def best_pair(run: Run) -> list[str]:
@@ -124,9 +137,28 @@ def roles(run: Run) -> dict[str, str]:
 def layer_labels(run: Run) -> list[str]:
     """Return the layers by their numbers; those that see all positions are marked where others do
     not."""
-    count = run["heads/scores"].shape[2]
-    windows = run.tensors.get("layers/window", np.ones(count))
-    return [f"{layer + 1}{' ●' if not windows[layer] else ''}" for layer in range(count)]
+    is_global = sees_all(run)
+    marked = not is_global.all()
+    without_map = layers_without_map(run)
+    labels = []
+    for layer, sees in enumerate(is_global, 1):
+        mark = " –" if layer in without_map else " ●" if marked and sees else ""
+        labels.append(f"{layer}{mark}")
+    return labels
+
+
+def layers_without_map(run: Run) -> list[int]:
+    """Return the layers, counted from 1, that have no attention to read."""
+    return run.tensors.get("layers/without_map", np.empty(0, int)).tolist()
+
+
+def check_heads(run: Run) -> None:
+    """Raise `CannotDraw` if the model has no heads that can be read."""
+    if "heads/scores" not in run.tensors:
+        raise CannotDraw(
+            "no layer of this model has an attention map: it reads its context another way. Its "
+            "losses and what the stream says after each layer are measured all the same"
+        )
 
 
 def head_id(layer: int, number: int) -> str:
@@ -137,6 +169,7 @@ def head_id(layer: int, number: int) -> str:
 def place_of(run: Run, head: str) -> tuple[int, int]:
     """Return a head's layer and number, counted from 0, by its id. `CannotDraw` for what is
     none."""
+    check_heads(run)
     layers, heads = run["heads/scores"].shape[2:]
     layer, _, number = head.partition(".")
     if not (layer.isdecimal() and number.isdecimal() and layer.isascii() and number.isascii()):
@@ -197,13 +230,14 @@ def attention(run: Run, view: View) -> np.ndarray:
     """Return the attention of the head shown on the text shown, on its first MAPPED tokens."""
     layer, number = place_of(run, head_shown(run, view))
     packed = run[f"text/{view.passage}/attention"][layer, number]  # (T (T + 1) / 2,)
-    return unpacked(packed, len(tokens_of(run, view)))[:MAPPED, :MAPPED]
+    return unpacked(packed)[:MAPPED, :MAPPED]
 
 
-def unpacked(packed: np.ndarray, T: int) -> np.ndarray:
-    """Return the map [T, T] of a lower half that is stored row by row in parts of 255."""
-    attention = np.zeros((T, T), np.float32)
-    attention[np.tril_indices(T)] = packed.astype(np.float32) / 255
+def unpacked(packed: np.ndarray) -> np.ndarray:
+    """Return the map [n, n] of a lower half that is stored row by row in parts of 255."""
+    n = math.isqrt(2 * len(packed))  # len is n (n + 1) / 2
+    attention = np.zeros((n, n), np.float32)
+    attention[np.tril_indices(n)] = packed.astype(np.float32) / 255
     return attention
 
 

@@ -10,6 +10,7 @@ several such places (W_K² of eq. 7); a token that has not come before looks at 
 trained heads do that find nothing.
 """
 
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.machine import device
 from icl_core.papers.birth.pretrained import texts
 from icl_core.papers.birth.pretrained.load_run import (
     best_pair,
@@ -44,8 +46,9 @@ from icl_core.papers.birth.shared.behaviour import (
     on_previous,
 )
 
-BYTES = 2048  # of a text
-KEPT = 2  # texts that stay in memory, 18 MB each at 256 tokens
+BYTES = 8192  # of a text
+KEPT = 2  # texts that stay in memory, of SmolLM2 80 MB each at 1,024 tokens
+SETS = 20  # of as many random heads, beside a graft
 RECORDED = "sentence"  # the run's text that stands in while none is typed
 
 
@@ -56,6 +59,10 @@ class Reading:
     ids      their numbers [T], equal where tokens are equal
     losses   what each token after the first costs in the end, in nats [T - 1]
     packed   the lower halves of all attention maps, as `texts.packed` gives them
+    measures [layers, H] by name: the attention on the token before ("previous"), on what followed
+             the same token earlier ("followers") as far as that is beyond even attention, NaN if
+             no token comes twice, and on the start token ("start")
+    seconds  how long it took to read; 0 of a recorded text
     streams  the stream before each layer and after the last; none of a recorded text
     means    every head's mean output over the text, a tensor [H, d_H] a layer; likewise
     """
@@ -66,38 +73,49 @@ class Reading:
         ids: Int[Tensor, "T"],
         losses: Float[np.ndarray, "after"],
         packed: np.ndarray,
+        measures: dict[str, Float[np.ndarray, "layers H"]],
         outcome: Pass | None = None,
+        seconds: float = 0.0,
     ) -> None:
         self.tokens = tokens
         self.ids = ids
         self.losses = losses
         self.packed = packed
+        self.measures = measures
+        self.seconds = seconds
         self.streams = [] if outcome is None else outcome.streams
         self.means = [] if outcome is None else texts.mean_outputs(outcome)
 
-    def attention(self, layer: int, number: int) -> Float[np.ndarray, "T T"]:
+    @property
+    def positions_per_cell(self) -> int:
+        """How many positions share a row of the maps."""
+        return texts.positions_per_cell(len(self.tokens))
+
+    def attention(self, layer: int, number: int) -> Float[np.ndarray, "n n"]:
         """Return the map of one head, both counted from 0."""
-        return unpacked(self.packed[layer, number], len(self.tokens))
+        return unpacked(self.packed[layer, number])
 
     def scores(self, measure: str) -> Float[np.ndarray, "layers H"]:
-        """Return a measure of every head on this text: its attention on the token before
-        ("previous"), or on what followed the same token earlier, as far as that is beyond even
-        attention ("followers"). `CannotDraw` for the latter if no token comes twice."""
-        rows = [self._of_layer(layer, measure) for layer in range(len(self.packed))]
-        values = torch.stack(rows)  # (layers, H)
-        if not values.isfinite().all():
+        """Return a measure of every head on this text. `CannotDraw` for "followers" if no token
+        comes twice."""
+        values = self.measures[measure]
+        if not np.isfinite(values).all():
             raise CannotDraw("in this text no token comes twice: nothing can have followed it")
-        return values.float().numpy()
+        return values
 
-    def _of_layer(self, layer: int, measure: str) -> Float[Tensor, "H"]:
-        heads = range(self.packed.shape[1])
-        maps = torch.stack([torch.from_numpy(self.attention(layer, head)) for head in heads])
-        maps = maps[None]  # (1, H, T, T)
-        if measure == "previous":
-            return average(on_previous(maps))
-        ids = self.ids[None, None]  # (1, 1, T)
-        even = average(by_chance(ids))
-        return (average(on_followers(maps, ids)) - even) / (1 - even)
+
+def measured(
+    maps: list[Float[Tensor, "1 H T T"]], ids: Int[Tensor, "T"]
+) -> dict[str, Float[np.ndarray, "layers H"]]:
+    """Return the measures of a reading."""
+    inputs = ids[None, None]  # (1, 1, T)
+    even = average(by_chance(inputs))
+    layers: dict[str, list[Tensor]] = {"previous": [], "followers": [], "start": []}
+    for layer in maps:
+        layers["previous"].append(average(on_previous(layer)))
+        layers["followers"].append((average(on_followers(layer, inputs)) - even) / (1 - even))
+        layers["start"].append(layer[0, :, 1:, 0].mean(1))
+    return {name: torch.stack(rows).float().numpy() for name, rows in layers.items()}
 
 
 def of_view(run: Run, view: View) -> Reading:
@@ -108,11 +126,15 @@ def of_view(run: Run, view: View) -> Reading:
 def recorded(run: Run) -> Reading:
     """Return what the run holds of its sentence."""
     tokens = tokens_of(run, View(passage=RECORDED))
+    ids = torch.tensor([tokens.index(token) for token in tokens])
+    every = run[f"text/{RECORDED}/attention"]  # (layers, H, T (T + 1) / 2)
+    maps = [torch.from_numpy(np.stack([unpacked(head) for head in layer])) for layer in every]
     return Reading(
         tokens,
-        torch.tensor([tokens.index(token) for token in tokens]),
+        ids,
         run[f"text/{RECORDED}/loss"][-1].astype(np.float32),
-        run[f"text/{RECORDED}/attention"],
+        every,
+        measured([layer[None] for layer in maps], ids),
     )
 
 
@@ -126,14 +148,22 @@ def read_now(source: str, text: str) -> Reading:
         raise CannotDraw(f"a text must have at most {BYTES} bytes, got {size}")
     with RESIDENT.borrow(source) as (model, tokens):
         encoded = tokens.encode(text)
-        most = min(texts.MOST, model.shape.T - 1)  # the start token has a position, too
+        most = min(texts.LONGEST, model.shape.T - 1)  # the start token has a position, too
         if not 1 < len(encoded) <= most:
             raise CannotDraw(f"a text must have 2 to {most} tokens, got {len(encoded)}")
         ids = torch.tensor([tokens.start, *encoded])
+        shape = model.shape
+        numbers = shape.layers * shape.heads * len(ids) ** 2 + 2 * len(ids) * shape.N
+        device.check_memory(4 * numbers, f"a text of {len(encoded)} tokens")
+        began = time.perf_counter()
         outcome = forward(model, ids[None], keep=True)
+        seconds = time.perf_counter() - began
         labels = [tokens.decode(token) for token in ids.tolist()]
         losses = costs(outcome.logits[0], ids)
-        return Reading(labels, ids, losses, texts.packed(outcome.attention), outcome)
+        maps = outcome.attention
+        return Reading(
+            labels, ids, losses, texts.packed(maps), measured(maps, ids), outcome, seconds
+        )
 
 
 def costs(logits: Float[Tensor, "T N"], ids: Int[Tensor, "T"]) -> Float[np.ndarray, "after"]:
@@ -154,12 +184,12 @@ def losses_after(run: Run, view: View) -> Float[np.ndarray, "after"]:
 
 
 class Grafted(NamedTuple):
-    """What each token costs with a graft in the place of some heads, and in that of as many random
-    ones, in nats [T - 1]."""
+    """What each token costs with a graft in the place of some heads, [T - 1], and in that of sets
+    of as many random ones, [sets, T - 1], in nats."""
 
     heads: list[str]
     losses: Float[np.ndarray, "after"]
-    random: Float[np.ndarray, "after"]
+    random: Float[np.ndarray, "sets after"]
 
 
 def heads_of(run: Run, view: View) -> list[str]:
@@ -171,8 +201,8 @@ def heads_of(run: Run, view: View) -> list[str]:
     return run.names("strongest")[: view.grafted_count]
 
 
-def random_heads(run: Run, heads: list[str]) -> list[str]:
-    """Return as many other heads, none of the strongest among them, always the same."""
+def random_sets(run: Run, heads: list[str]) -> list[list[str]]:
+    """Return sets of as many heads that are of neither kind, always the same."""
     strongest = {*run.names("strongest"), *run.names("previous"), *heads}
     layers, count = scores(run, "previous").shape
     others = []
@@ -180,8 +210,8 @@ def random_heads(run: Run, heads: list[str]) -> list[str]:
         names = [head_id(layer, number) for number in range(count)]
         others += [name for name in names if name not in strongest]
     generator = torch.Generator().manual_seed(run.config.seed)
-    order = torch.randperm(len(others), generator=generator)[: len(heads)]
-    return [others[index] for index in order.tolist()]
+    orders = [torch.randperm(len(others), generator=generator) for _ in range(SETS)]
+    return [[others[index] for index in order[: len(heads)].tolist()] for order in orders]
 
 
 def constructed_map(ids: Int[Tensor, "T"], does: str) -> Float[Tensor, "T T"]:
@@ -222,9 +252,9 @@ def _grafted(run: Run, text: str, graft: str, names: tuple[str, ...]) -> Grafted
     heads = list(names)
     reading = read_now(run.config.source, text)
     with RESIDENT.borrow(run.config.source) as (model, _):
-        sets = (heads, random_heads(run, heads))
-        losses = [_losses(run, graft, model, reading, each) for each in sets]
-    return Grafted(heads, *losses)
+        losses = _losses(run, graft, model, reading, heads)
+        random = [_losses(run, graft, model, reading, each) for each in random_sets(run, heads)]
+    return Grafted(heads, losses, np.stack(random))
 
 
 @torch.no_grad()

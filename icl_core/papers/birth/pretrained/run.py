@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.birth.pretrained import checkpoints, recall, sizes, texts
+from icl_core.papers.birth.pretrained import checkpoints, distances, recall, sizes, texts
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
 from icl_core.papers.birth.pretrained.readers.model import Pass, Reader, forward
 from icl_core.papers.birth.pretrained.readers.tokens import Tokens
@@ -23,7 +23,8 @@ INDUCTION = 24
 GROUP = 12  # the strongest heads that are taken away together
 COUNTS = (1, 2, 4, 8, 12, 24)  # heads that are taken away
 ALONE = 4  # heads whose attention is moved one at a time
-SEQUENCES, TOKENS, TEXTS, OTHERS, PLACES = range(5)  # what generators draw
+SETS = 4  # of random heads in each draw: twenty over all draws
+SEQUENCES, TOKENS, TEXTS, OTHERS, PLACES, FAR = range(6)  # what generators draw
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -31,10 +32,18 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
     repeated/loss                   [draws, 2 L], what each token costs, in nats
     heads/scores                    [draws, measures, layers, H], `names/measures`
-    ablation/strongest, …/random    [draws, counts, halves], the loss of both halves without so many
+    ablation/strongest              [draws, counts, halves], the loss of both halves without so many
                                     heads, by their mean; `ablation/heads` has the counts
-    ablation/zero                   [draws, 2, halves], with zero for the strongest and for random
-                                    heads, `ablation/group` of them
+    ablation/random                 [draws, sets, counts, halves], without random ones that are of
+                                    neither kind
+    ablation/zero, …/random_zero    [draws, halves], [draws, sets, halves], with zero for heads,
+                                    `ablation/group` of them
+    alone/losses                    [draws, layers, H, halves], without each head alone, by its
+                                    mean, in the draw's first sequence; `alone/whole` [draws,
+                                    halves] with all heads
+    distance/loss                   [draws, distances], what a repeat costs so many tokens later,
+                                    `distance/tokens`, where the model has room
+    distance/followers              [draws, distances, layers, H], the attention on what followed
     patch/followers                 [draws, previous, readers], the attention of `names/readers` on
                                     what followed, each previous-token head replaced by its mean
     pairs/recall                    [draws, previous, induction], at `pairs/offset`
@@ -44,10 +53,11 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     copy/says, copy/gains           [draws, names/moved], see `copying.moved`
     text/…                          see `texts.record`
 
+    Of a model without heads, only the losses and the texts. `snapshot/step` has the layers;
+    `layers/without_map`, if some have no attention to read, which those are, counted from 1; and
     `layers/window`, where heads do not look back on all positions, on how many in each layer (0 on
-    all), and `snapshot/step`, the layers. Heads are chosen on a draw of their own:
-    `names/strongest`, `names/previous` and `names/best`. Of a series of checkpoints see
-    `compute_series`.
+    all). Heads are chosen on a draw of their own: `names/strongest`, `names/previous`,
+    `names/needed` and `names/best`. Of a series of checkpoints see `compute_series`.
     """
     if config.model == SERIES:
         return compute_series(config, path_of(SERIES), progress)
@@ -60,6 +70,8 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
             f"L must be at most {(model.shape.T - 1) // 2} for a model of {model.shape.T} "
             f"positions, got {config.length}"
         )
+    if len(model.shape.without_maps) == model.shape.layers:
+        return _without_heads(config, model, tokens, progress)
     progress.enter("choosing heads")
     chosen = Chosen(model, tokens, config)
     draws = []
@@ -72,17 +84,40 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
     return {
         **stacked,
-        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
         **chosen.arrays,
-        **_windows(model),
-        "snapshot/step": np.arange(model.shape.layers + 1, dtype=np.float32),
+        "distance/tokens": np.array(chosen.distances, np.int32),
+        **_of_layers(model),
+        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
     }
 
 
-def _windows(model: Reader) -> dict[str, np.ndarray]:
-    """Return how many positions the heads of each layer look back on, if any layer's are few."""
-    windows = np.array(model.shape.windows, np.int32)
-    return {"layers/window": windows} if windows.any() else {}
+def _without_heads(
+    config: Config, model: Reader, tokens: Tokens, progress: Progress
+) -> dict[str, np.ndarray]:
+    """Return what is measured of a model that has no heads to read."""
+    losses = []
+    for draw in range(DRAWS):
+        progress.enter(f"draw {draw + 1} of {DRAWS}")
+        inputs = _repeated(config, tokens, draw)
+        losses.append(texts.losses(forward(model, inputs).logits, inputs).each.numpy())
+    progress.enter("recording texts")
+    return {
+        "repeated/loss": np.stack(losses).astype(np.float32),
+        **_of_layers(model),
+        **texts.record(model, tokens, generator_of(config.seed, CHOOSING, TEXTS), config.own),
+    }
+
+
+def _of_layers(model: Reader) -> dict[str, np.ndarray]:
+    """Return the layers, those without maps, and how many positions the heads of each look back on,
+    if any layer's are few."""
+    shape = model.shape
+    arrays: dict[str, np.ndarray] = {"snapshot/step": np.arange(shape.layers + 1, dtype=np.float32)}
+    if shape.without_maps:
+        arrays["layers/without_map"] = np.array(shape.without_maps, np.int32)
+    if any(shape.windows):
+        arrays["layers/window"] = np.array(shape.windows, np.int32)
+    return arrays
 
 
 class Chosen:
@@ -90,7 +125,8 @@ class Chosen:
 
     strongest  those that look at what followed, the most first
     previous   those that look at the previous token, the most first
-    others     all heads that are not among the strongest
+    others     all heads that are of neither kind
+    needed     the one without which alone a repeat costs most
     best       the pair of which W_K² recalls most; empty where no head that looks at the previous
                token is in a layer before one that looks at what followed
     offset     positions between the key and the query of pairs
@@ -101,11 +137,17 @@ class Chosen:
         outcome = forward(model, inputs, keep=True)
         measures = texts.head_scores(outcome.attention, inputs)
         scores = dict(zip(texts.MEASURES, measures, strict=True))
-        count = model.shape.layers * model.shape.heads
-        every = texts.ranked(scores["followers"] - scores["even"])
+        with_maps = {*range(1, model.shape.layers + 1)} - {*model.shape.without_maps}
+        ranked = texts.ranked(scores["followers"] - scores["even"])
+        every = [head for head in ranked if head[0] in with_maps]
+        count = len(every)
         self.strongest = every[: min(INDUCTION, max(1, count // 3))]
-        self.others = every[len(self.strongest) :]
-        self.previous = texts.ranked(scores["previous"])[: min(PREVIOUS, max(1, count // 3))]
+        looking_back = [head for head in texts.ranked(scores["previous"]) if head in every]
+        self.previous = looking_back[: min(PREVIOUS, max(1, count // 3))]
+        self.others = [head for head in every if head not in {*self.strongest, *self.previous}]
+        self.distances = distances.possible(tokens, model.shape.T)
+        alone = texts.losses_alone(model, inputs, outcome, texts.mean_outputs(outcome))
+        self.needed = texts.ranked(alone[..., 1])[0]
         self.offsets = [offset for offset in recall.OFFSETS if offset < model.shape.T]
         self.offset = min(recall.AT, self.offsets[-1])
         self.group = self.strongest[:GROUP]
@@ -136,6 +178,7 @@ class Chosen:
             "names/strongest": names(map(name_of, self.strongest)),
             "names/previous": names(map(name_of, self.previous)),
             "names/readers": names(map(name_of, self.readers)),
+            "names/needed": names([name_of(self.needed)]),
             "names/best": names(map(name_of, self.best)),
             "names/moved": names([*self.moved, "random"]),
             "ablation/heads": np.array(self.counts, np.int32),
@@ -166,17 +209,23 @@ def _draw(
     """Return everything that is measured in one draw."""
     inputs = _repeated(config, tokens, draw)
     outcome = forward(model, inputs, keep=True)
-    others = torch.randperm(
-        len(chosen.others), generator=generator_of(config.seed, draw, OTHERS)
-    ).tolist()
-    random = [chosen.others[index] for index in others]
+    random = _random_sets(config, chosen, draw)
     return {
         "repeated/loss": texts.losses(outcome.logits, inputs).each.numpy(),
         "heads/scores": texts.head_scores(outcome.attention, inputs),
         **_without(model, inputs, outcome, chosen, random),
+        **_alone(model, inputs, outcome),
+        **_far(config, model, tokens, chosen, draw),
         **_pairs(config, model, tokens, chosen, draw),
-        **_moved(config, model, inputs, outcome, chosen, random, draw),
+        **_moved(config, model, inputs, outcome, chosen, random[0], draw),
     }
+
+
+def _random_sets(config: Config, chosen: Chosen, draw: int) -> list[list[Head]]:
+    """Return the heads that are of neither kind, shuffled anew for every set."""
+    generator = generator_of(config.seed, draw, OTHERS)
+    orders = [torch.randperm(len(chosen.others), generator=generator) for _ in range(SETS)]
+    return [[chosen.others[index] for index in order.tolist()] for order in orders]
 
 
 def _without(
@@ -184,7 +233,7 @@ def _without(
     inputs: torch.Tensor,
     outcome: Pass,
     chosen: Chosen,
-    random: list[Head],
+    random: list[list[Head]],
 ) -> dict[str, np.ndarray]:
     """Return the losses of both halves without heads, and the attention of the strongest heads on
     what followed without each previous-token head."""
@@ -204,9 +253,34 @@ def _without(
         "ablation/strongest": np.array(
             [halves(chosen.strongest[:count], mean) for count in chosen.counts]
         ),
-        "ablation/random": np.array([halves(random[:count], mean) for count in chosen.counts]),
-        "ablation/zero": np.array([halves(chosen.group, None), halves(random[:size], None)]),
+        "ablation/random": np.array(
+            [[halves(heads[:count], mean) for count in chosen.counts] for heads in random]
+        ),
+        "ablation/zero": np.array(halves(chosen.group, None)),
+        "ablation/random_zero": np.array([halves(heads[:size], None) for heads in random]),
     }
+
+
+def _alone(model: Reader, inputs: torch.Tensor, outcome: Pass) -> dict[str, np.ndarray]:
+    """Return the losses of both halves without each head alone."""
+    whole = texts.losses(outcome.logits[:1], inputs[:1])
+    return {
+        "alone/losses": texts.losses_alone(model, inputs, outcome, texts.mean_outputs(outcome)),
+        "alone/whole": np.array([whole.first, whole.second]),
+    }
+
+
+def _far(
+    config: Config, model: Reader, tokens: Tokens, chosen: Chosen, draw: int
+) -> dict[str, np.ndarray]:
+    """Return what a repeat costs, and where heads look, by its distance."""
+    generator = generator_of(config.seed, draw, FAR)
+    losses = np.zeros(len(chosen.distances))
+    followers = np.zeros((len(chosen.distances), model.shape.layers, model.shape.heads))
+    for at, distance in enumerate(chosen.distances):
+        text = distances.sequence(tokens, distance, generator)
+        losses[at], followers[at] = distances.measure(model, text, distance)
+    return {"distance/loss": losses, "distance/followers": followers}
 
 
 def _pairs(

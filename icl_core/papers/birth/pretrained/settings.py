@@ -62,6 +62,8 @@ GRAFTS = {
     "constructed": "the construction",
 }
 GRAFTED = {"strongest": "the strongest heads", "pair": "the best pair", "one": "the head shown"}
+DISTANCES = (8, 32, 128, 480, 544, 1024, 2000)  # on both sides of 512, the window of many models
+AGAIN = 32  # tokens that are said again at a distance, at most
 SCORES = {"followers": "induction", "previous": "previous token"}
 
 
@@ -112,7 +114,7 @@ class Config:
         help="all but the planted one need weights: a shipped run shows SmolLM2 without",
     )
     weights: str = _weights_field()
-    length: int = slider("random tokens, said twice, L", 8, 48, default=32, step=8, group=ASKED)
+    length: int = slider("random tokens, said twice, L", 8, 512, default=32, step=8, group=ASKED)
     sequences: int = slider("sequences per draw", 1, 8, default=4, group=ASKED)
     asked: int = slider(
         "tokens that memories are asked for, n",
@@ -189,8 +191,8 @@ class Config:
     def check(self) -> None:
         """Name what is in the folder now, where nothing is named: a run is kept under it. Refuse a
         file that is not here, and a model that does not fit the memory: its weights in single
-        precision with the largest of them twice, the logits and maps of a draw, and the streams of
-        all tokens asked for."""
+        precision with the largest of them twice, the logits and maps of a draw, or the maps of a
+        layer at the largest distance, and the streams of all tokens asked for."""
         if self.is_of_folder and not self.content:
             object.__setattr__(self, "content", _content_here(self.model, self.named))
         if self.content and not DIGEST.fullmatch(self.content):
@@ -204,6 +206,8 @@ class Config:
         millions, N, layers, heads = self.size
         positions = self.sequences * (2 * self.length + 1)
         maps = layers * heads * positions * (2 * self.length + 1)
+        largest = DISTANCES[-1] + AGAIN + 1  # positions of a repeat
+        maps = max(maps, 2 * heads * largest**2)
         width = 1000
         needed = 4 * (
             int(1_200_000 * millions) + 4 * positions * N + 3 * maps + self.asked * layers * width
@@ -221,9 +225,9 @@ class View:
     shown: str = text("head shown, as layer.head (empty: the strongest)", 6, default="")
     typed: str = text(
         "your own text",
-        2000,
+        4000,
         default="",
-        help="at most 256 tokens; needs the model's weights on this computer. Repeat something, "
+        help="at most 1,024 tokens; needs the model's weights on this computer. Repeat something, "
         "so that there is something to learn from the context",
     )
     typed_score: str = choice("heads coloured by", SCORES, default="followers")
@@ -239,6 +243,12 @@ PRESETS = (
         "SmolLM2-135M",
         Config(model=SMOLLM2),
         "A real language model of 270 heads. Which of them are the paper's head?",
+    ),
+    Preset(
+        "gemma3",
+        "Gemma 3, 270M",
+        Config(model=GEMMA3),
+        "72 heads, of which 60 look 512 tokens back. One of them alone carries the repeat.",
     ),
     Preset(
         "planted",

@@ -144,6 +144,41 @@ def losses_without(
 
 
 @torch.no_grad()
+def losses_alone(
+    model: Reader,
+    inputs: Int[Tensor, "batch T"],
+    outcome: Pass,
+    by: list[Float[Tensor, "H d_H"]],
+) -> Float[np.ndarray, "layers H halves"]:
+    """Return what both halves of the first sequence cost without each head, one at a time, with a
+    vector in its place. The heads of a layer are taken away side by side, each from a copy."""
+    rows = []
+    for layer in range(1, model.shape.layers + 1):
+        change = Change(outputs=_each_replaced(layer, by[layer - 1]))
+        copies = outcome.streams[layer - 1][:1].expand(model.shape.heads, -1, -1)  # (H, T, d)
+        logits = model.onward(copies, layer, change).logits  # (H, T, N)
+        each = [losses(one[None], inputs[:1]) for one in logits]
+        rows.append([[without.first, without.second] for without in each])
+    return np.array(rows)
+
+
+def _each_replaced(
+    wanted: int, by: Float[Tensor, "H d_H"]
+) -> Callable[[int, HeadOutputs], HeadOutputs]:
+    """Return the change that puts a vector in the place of head h in copy h of a sequence."""
+    every = torch.arange(len(by))
+
+    def outputs(layer: int, z: HeadOutputs) -> HeadOutputs:
+        if layer != wanted:
+            return z
+        z = z.clone()
+        z[every, every] = by[:, None]  # (H, T, d_H)
+        return z
+
+    return outputs
+
+
+@torch.no_grad()
 def followers_without(
     model: Reader,
     inputs: Int[Tensor, "batch T"],
@@ -168,13 +203,15 @@ def changed_logits(
 ) -> Float[Tensor, "batch T N"]:
     """Return the logits where some heads do something else: before the first layer that has one of
     them nothing changes."""
-    first = min(layer for layer, _ in which)
+    first = min((layer for layer, _ in which), default=1)
     return model.onward(outcome.streams[first - 1], first, change).logits
 
 
 SENTENCE = " A small brown dog sleeps under the old table."
 PATTERN = "abcXabcXab"
-MOST = 256  # tokens of a visitor's own text
+MOST = 256  # tokens of a text that a run records
+LONGEST = 1024  # tokens of a text that is read for a visitor
+CELLS = 256  # rows of a stored map: of a longer text several positions share one
 SHOWN = 11  # random tokens, said twice: as many as a map on the stage has room for
 
 
@@ -230,12 +267,31 @@ def record(
     return arrays | {"names/said": names(tokens.decode(token) for token in kept)}
 
 
+def positions_per_cell(T: int) -> int:
+    """Return how many positions share a row of the stored maps of a text."""
+    return -(-T // CELLS)
+
+
 def packed(attention: list[Float[Tensor, "1 H T T"]]) -> np.ndarray:
     """Return the lower halves of a text's maps row by row in parts of 255, [layers, H,
-    T (T + 1) / 2]."""
-    rows, columns = np.tril_indices(attention[0].shape[-1])
-    layers = [maps[0].numpy()[:, rows, columns] for maps in attention]
-    return np.rint(255 * np.stack(layers)).astype(np.uint8)
+    n (n + 1) / 2], with n = T, or fewer of a long text (`coarse`)."""
+    layers = [coarse(maps[0].numpy()) for maps in attention]
+    rows, columns = np.tril_indices(layers[0].shape[-1])
+    halves = [maps[:, rows, columns] for maps in layers]
+    return np.rint(255 * np.stack(halves)).astype(np.uint8)
+
+
+def coarse(maps: Float[np.ndarray, "H T T"]) -> Float[np.ndarray, "H n n"]:
+    """Return maps of which several positions share a cell: the attention of its queries, in the
+    mean, on its keys, all together. Rows still come to 1."""
+    T = maps.shape[-1]
+    each = positions_per_cell(T)
+    if each == 1:
+        return maps
+    starts = np.arange(0, T, each)
+    by_keys = np.add.reduceat(maps, starts, axis=2)  # (H, T, n)
+    queries = np.diff([*starts, T])  # in each cell
+    return np.add.reduceat(by_keys, starts, axis=1) / queries[:, None]
 
 
 def _lens(

@@ -16,7 +16,10 @@ from icl_core.papers.birth.pretrained.load_run import (
     group_index,
     half_losses,
     halves_by_layer,
+    head_id,
     head_shown,
+    layers_without_map,
+    losses_alone,
     losses_without_group,
     milestones,
     pair_recall,
@@ -24,6 +27,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     role_of,
     roles,
     says_attended,
+    scores,
     scores_over_steps,
 )
 from icl_core.papers.birth.pretrained.settings import (
@@ -54,6 +58,28 @@ EXAMPLE = Example(
 
 def _mean(values: np.ndarray) -> float:
     return float(values.mean())
+
+
+def _first_head(run: Run, values: np.ndarray) -> str:
+    """Return the id of the head with the largest value."""
+    layer, number = np.unravel_index(values.argmax(), values.shape)
+    return head_id(int(layer), int(number))
+
+
+def _without_alone(run: Run, values: np.ndarray) -> float:
+    """Return the loss of the second half without the head with the largest value alone."""
+    return float(losses_alone(run).mean(0).flat[values.argmax()])
+
+
+def _which_needed(run: Run, view: Any) -> int:
+    most = losses_alone(run).mean(0)
+    return int(most.argmax() != scores(run, "followers").argmax())
+
+
+def _random_quantile(run: Run, share: float) -> float:
+    """Return this quantile, over all random sets, of the loss of the second half without as many
+    heads as the group has."""
+    return float(np.quantile(losses_without_group(run)[1][..., 1], share))
 
 
 def _heads_of(run: Run, kind: str) -> int:
@@ -93,9 +119,15 @@ def _readable_layer(run: Run) -> float | None:
     return float(run["snapshot/step"][is_above[-1] + 1]) if len(is_above) else None
 
 
+def _last_with_heads(run: Run) -> float | None:
+    """Return the last layer; None for a model without heads."""
+    return float(run["snapshot/step"][-1]) if "heads/scores" in run.tensors else None
+
+
 def _last_with_pair(run: Run) -> float | None:
     """Return the last layer; None for a model in which no pair of heads is found."""
-    return float(run["snapshot/step"][-1]) if run.names("best") else None
+    last = _last_with_heads(run)
+    return last if last and run.names("best") else None
 
 
 def _layer(run: Run) -> int:
@@ -152,7 +184,17 @@ WORDS = Words(
         "again": lambda run, view: _mean(half_losses(run)[1]),
         "group": lambda run, view: int(run["ablation/heads"][group_index(run)]),
         "again_without_strongest": lambda run, view: _mean(losses_without_group(run)[0][:, 1]),
-        "again_without_random": lambda run, view: _mean(losses_without_group(run)[1][:, 1]),
+        "again_without_random": lambda run, view: _random_quantile(run, 0.5),
+        # without one head alone
+        "looking_head": lambda run, view: _first_head(run, scores(run, "followers")),
+        "needed_head": lambda run, view: _first_head(run, losses_alone(run).mean(0)),
+        "without_looking": lambda run, view: _without_alone(run, scores(run, "followers")),
+        "without_needed": lambda run, view: losses_alone(run).mean(0).max(),
+        "alone_whole": lambda run, view: run["alone/whole"][:, 1].mean(),
+        # without as many random heads
+        "random_low": lambda run, view: _random_quantile(run, 0.1),
+        "random_high": lambda run, view: _random_quantile(run, 0.9),
+        "random_sets": lambda run, view: losses_without_group(run)[1][..., 1].size,
         # of one text, read after a layer: of the text shown, after the layer shown
         "once_at_layer": _at_layer(0),
         "again_at_layer": _at_layer(1),
@@ -169,6 +211,8 @@ WORDS = Words(
         "induction_heads": lambda run, view: _heads_of(run, INDUCTION),
         "previous_heads": lambda run, view: _heads_of(run, PREVIOUS),
         "heads_of_kind": lambda run, view: _heads_of(run, ROLES[view.score]),
+        "lacks_maps": lambda run, view: bool(layers_without_map(run)),
+        "without_map": lambda run, view: ", ".join(map(str, layers_without_map(run))),
         "has_windows": lambda run, view: "layers/window" in run.tensors,
         "window": lambda run, view: int(np.max(run.tensors.get("layers/window", 0))),
         # the best pair
@@ -192,7 +236,16 @@ WORDS = Words(
         "induction_step": lambda run, view: milestones(run)[SCORES["followers"]],
     },
     of_config={"is_planted": lambda config: config.model == PLANTED},
-    at={"readable_layer": _readable_layer, "last_with_pair": _last_with_pair},
-    right={"heads": _which_number, "without": _which_cost, "pair": _which_recall},
+    at={
+        "readable_layer": _readable_layer,
+        "last_with_heads": _last_with_heads,
+        "last_with_pair": _last_with_pair,
+    },
+    right={
+        "heads": _which_number,
+        "without": _which_cost,
+        "alone": _which_needed,
+        "pair": _which_recall,
+    },
     example=EXAMPLE,
 )

@@ -8,6 +8,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.load_run import (
+    QUANTILES,
     attention_lost,
     best_pair,
     chance,
@@ -22,6 +23,7 @@ from icl_core.papers.birth.pretrained.load_run import (
 from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.pretrained.words import WORDS
 
+HALVES = ("first half,", "second half,")
 NAMES = {"strongest": "the strongest together", "random": "random heads"}
 
 
@@ -147,19 +149,23 @@ def table(run: Run, view: View) -> Panel:
 def zero(run: Run, view: View) -> Panel:
     """Tabulate the losses of both halves with the strongest heads and random ones replaced."""
     strongest, random = losses_without_group(run)
+    random_zero = run["ablation/random_zero"]  # (draws, sets, halves)
     count = int(run["ablation/heads"][group_index(run)])
     group = int(run["ablation/group"])
-    sets = {
+    measured = {
         "none": np.stack(half_losses(run), 1),
         f"the {count} strongest, by their mean": strongest,
-        f"the {group} strongest, by zero": run["ablation/zero"][:, 0],
-        f"{count} random ones, by their mean": random,
-        f"{group} random ones, by zero": run["ablation/zero"][:, 1],
+        f"the {group} strongest, by zero": run["ablation/zero"],
+        f"{count} random ones, by their mean": random.reshape(-1, 2),  # (draws · sets, halves)
+        f"{group} random ones, by zero": random_zero.reshape(-1, 2),
     }
     rows = []
-    for name, values in sets.items():
-        mean = values.mean(0)
-        error = values.std(0, ddof=1) / len(values) ** 0.5
-        rows.append((name, mean[0], error[0], mean[1], error[1]))
-    columns = ["replaced", "first half", "± ", "second half", "±"]
-    return WORDS.panel("zero", run, view, table=pd.DataFrame(rows, columns=columns).round(2))
+    for name, values in measured.items():
+        rows.append((name, len(values), *np.quantile(values, QUANTILES, axis=0).T.ravel()))
+    columns = [
+        "replaced",
+        "measured",
+        *(f"{half} {share:.0%}" for half in HALVES for share in QUANTILES),
+    ]
+    table = pd.DataFrame(rows, columns=columns).round(2)
+    return WORDS.panel("zero", run, view, table=table, sets=random.shape[0] * random.shape[1])

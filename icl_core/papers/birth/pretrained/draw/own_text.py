@@ -1,6 +1,8 @@
 """The drawer on a text of the visitor's own: what each token costs, with and without a graft, all
 heads by what they do there, and where one of them looks."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -9,18 +11,21 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.pretrained.draw.stage import map_of_heads, table_of_heads
 from icl_core.papers.birth.pretrained.load_run import (
+    QUANTILES,
     head_id,
     layer_labels,
     place_of,
     said_again,
+    sees_all,
     token_labels,
 )
 from icl_core.papers.birth.pretrained.own_text import Grafted, grafted, losses_after, of_view
 from icl_core.papers.birth.pretrained.settings import View
+from icl_core.papers.birth.pretrained.texts import LONGEST
 from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import MOST
 
-SHOWN = 96  # tokens in an attention map
+LABELLED = 64  # tokens of which every one has its label on a map
 NONE = "none"
 
 
@@ -39,10 +44,10 @@ def losses(run: Run, view: View) -> Panel:
     if view.graft != NONE:
         changed = grafted(run, view)
         largest = max(largest, float(changed.losses.max()), float(changed.random.max()))
-        curves |= {"with the graft": changed.losses, "random heads": changed.random}
+        curves |= {"with the graft": changed.losses, "random heads": changed.random.mean(0)}
         series += [
             Curve("with the graft", positions, changed.losses, "construction"),
-            Curve("in random heads", positions, changed.random, "seed", "dash"),
+            Curve("in random heads", positions, changed.random, "seed", "dash", band="minmax"),
         ]
     figure = figures.curves(series, "token", "loss in nats", y_range=(0, 1.2 * largest))
     labels = token_labels(reading.tokens[1:])
@@ -54,7 +59,7 @@ def losses(run: Run, view: View) -> Panel:
         view,
         figure,
         data=pd.DataFrame({"token": reading.tokens[1:]} | curves),
-        source=WORDS.text("source", run, view),
+        source=_source(run, view),
         partly_repeats=again.any() and not again.all(),
         mean=reading.losses.mean(),
         again=_mean(reading.losses[again]),
@@ -80,7 +85,7 @@ def heads(run: Run, view: View) -> Panel:
             height=420
         ),
         data=table_of_heads(values),
-        source=WORDS.text("source", run, view),
+        source=_source(run, view),
         high=int((values >= MOST).sum()),
     )
 
@@ -99,18 +104,40 @@ def one(run: Run, view: View) -> Panel:
     """Draw where one head looks on the text."""
     reading = of_view(run, view)
     name = _head(run, view)
-    attention = reading.attention(*place_of(run, name))  # (T, T)
+    layer, number = place_of(run, name)
+    attention = reading.attention(layer, number)  # (n, n)
+    each = reading.positions_per_cell
+    labels = token_labels(reading.tokens)[::each]
+    figure = figures.attention(attention, labels, every_label=len(labels) <= LABELLED)
+    window = 0 if sees_all(run)[layer] else int(run["layers/window"][layer])
+    if 0 < window < len(reading.tokens):
+        figure.add_shapes([_edge(window / each, len(labels))])
     return WORDS.panel(
         "own_one",
         run,
         view,
-        figures.attention(attention[:SHOWN, :SHOWN], token_labels(reading.tokens)[:SHOWN]),
-        source=WORDS.text("source", run, view),
+        figure,
+        source=_source(run, view),
         head=name,
-        at_start=float(attention[1:, 0].mean()),
-        is_cut=len(reading.tokens) > SHOWN,
-        most=SHOWN,
+        at_start=float(reading.scores("start")[layer, number]),
+        is_coarse=each > 1,
+        each=each,
+        edge=window if window < len(reading.tokens) else 0,
     )
+
+
+def _edge(window: float, rows: int) -> dict[str, Any]:
+    """Return the line beyond which a head does not look, in rows of the map."""
+    ends = {"x0": -0.5, "y0": window - 0.5, "x1": rows - window - 0.5, "y1": rows - 0.5}
+    line = {"color": figures.colour("construction"), "width": 2, "dash": "dash"}
+    return {"type": "line", "xref": "x", "yref": "y", **ends, "line": line}
+
+
+def _source(run: Run, view: View) -> str:
+    """Return where a text comes from and how long it took to read."""
+    reading = of_view(run, view)
+    per_token = reading.seconds / len(reading.tokens)
+    return WORDS.text("source", run, view, seconds=reading.seconds, longest=LONGEST * per_token)
 
 
 def grafts(run: Run, view: View) -> Panel:
@@ -137,8 +164,15 @@ def grafts(run: Run, view: View) -> Panel:
 
 
 def _rows(changed: Grafted) -> dict[str, np.ndarray]:
+    """Return what each token costs with the graft, and in quantiles of the random sets, by the
+    mean of the text."""
     few = ", ".join(changed.heads) if len(changed.heads) <= 3 else f"{len(changed.heads)} heads"
-    return {few: changed.losses, f"as many random heads ({len(changed.heads)})": changed.random}
+    order = np.argsort(changed.random.mean(1))
+    rows = {few: changed.losses}
+    for share in QUANTILES:
+        name = f"as many random heads, {share:.0%} of {len(order)} sets"
+        rows[name] = changed.random[order[round(share * (len(order) - 1))]]
+    return rows
 
 
 def _mean(values: np.ndarray) -> float:

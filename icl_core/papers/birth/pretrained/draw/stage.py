@@ -15,6 +15,7 @@ from icl_core.figures.style import colourscale
 from icl_core.papers.birth.pretrained.load_run import (
     LONG,
     MAPPED,
+    QUANTILES,
     ROLES,
     attention,
     best_pair,
@@ -154,11 +155,11 @@ def without(run: Run, view: View) -> Panel:
     """Draw the loss of the second half against the number of heads taken away."""
     counts = run["ablation/heads"]
     strongest = run["ablation/strongest"][:, :, 1]  # (draws, counts)
-    random = run["ablation/random"][:, :, 1]
+    random = run["ablation/random"][..., 1].reshape(-1, len(counts))  # (draws · sets, counts)
     first = float(half_losses(run)[0].mean())
     series = [
         Curve("the strongest", counts, strongest, "layer 2", band="minmax", markers=True),
-        Curve("random heads", counts, random, "floor", "dash", band="minmax", markers=True),
+        Curve("random sets", counts, random, "floor", "dash", band="minmax", markers=True),
     ]
     lines = [("first half", first, "seed")]
     figure = figures.curves(
@@ -171,7 +172,16 @@ def without(run: Run, view: View) -> Panel:
         height=figures.SEAT,
     )
     figure.update_xaxes(tickvals=counts.tolist(), ticktext=[str(count) for count in counts])
-    data = pd.DataFrame({"heads": counts, "strongest": strongest.mean(0), "random": random.mean(0)})
+    low, middle, high = np.quantile(random, QUANTILES, axis=0)
+    data = pd.DataFrame(
+        {
+            "heads": counts,
+            "strongest": strongest.mean(0),
+            "random, 10 %": low,
+            "random, median": middle,
+            "random, 90 %": high,
+        }
+    )
     return WORDS.panel("without", run, view, figures.seated(figure), data=data)
 
 

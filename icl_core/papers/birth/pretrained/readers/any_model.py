@@ -54,13 +54,22 @@ class _Visit:
     """What a pass keeps and changes of its layers' heads. With `ask`, a layer, it ends at what that
     layer's heads are given."""
 
-    def __init__(self, layers: dict[int, int], change: Change = NO_CHANGE, ask: int = 0) -> None:
+    def __init__(
+        self,
+        layers: dict[int, int],
+        change: Change = NO_CHANGE,
+        ask: int = 0,
+        keep: bool = True,
+    ) -> None:
         self.layers = layers  # by the id of the module that attends
         self.change = change
         self.ask = ask
+        self.keep = keep
         self.modules: list[Any] = []
-        self.maps: list[Tensor] = []
-        self.outputs: list[Tensor] = []
+        self.sizes: set[tuple[int, int]] = set()  # heads, and numbers that each gives
+        # by layer
+        self.maps: dict[int, Tensor] = {}
+        self.outputs: dict[int, Tensor] = {}
 
 
 _visit: ContextVar[_Visit] = ContextVar("visit")
@@ -109,9 +118,11 @@ def attention(
     z = maps @ value
     if visit.change.outputs:
         z = visit.change.outputs(layer, z)
-    visit.modules.append(module)
-    visit.maps.append(maps)
-    visit.outputs.append(z)
+    if visit.keep:
+        visit.modules.append(module)
+        visit.sizes.add((z.shape[1], z.shape[3]))
+        visit.maps[layer] = maps
+        visit.outputs[layer] = z
     return z.transpose(1, 2).contiguous(), maps
 
 
@@ -142,14 +153,15 @@ class AnyModel:
             raise BadModel(f"a model of the family {config.model_type} has no list of its layers")
         self._layers = list(layers)
         self._in_tuples = False
-        self._attending: list[Any] = []
+        self._attending: dict[int, Any] = {}  # the modules that attend, by layer
+        self._d_H = 1
         self._layer_of: dict[int, int] = {}
         self.shape = self._checked()
 
     @torch.no_grad()
     def _checked(self) -> Shape:
-        """Return the size of the model, once a text has passed that tells whether every layer
-        attends by the function above, and whether the stream alone goes from layer to layer."""
+        """Return the size of the model, once a text has passed that tells which layers attend by
+        the function above, and whether the stream alone goes from layer to layer."""
         config = self.network.config
         family = config.model_type
         N = self.network.get_output_embeddings().weight.shape[0]
@@ -160,18 +172,24 @@ class AnyModel:
             logits = self.network(input_ids=text, use_cache=False).logits
         self._in_tuples = isinstance(returned[0], tuple)
         inside = [{id(module) for module in layer.modules()} for layer in self._layers]
-        where = [[id(each) in ids for each in visit.modules].count(True) for ids in inside]
-        if where != [1] * len(where):
-            without = [str(number) for number, times in enumerate(where, 1) if times != 1]
+        for layer, ids in enumerate(inside, 1):
+            attending = [module for module in visit.modules if id(module) in ids]
+            if len(attending) > 1:
+                raise BadModel(
+                    f"a layer must attend once at most, got {len(attending)} times in layer "
+                    f"{layer} of the family {family}"
+                )
+            if attending:
+                self._attending[layer] = attending[0]
+                self._layer_of[id(attending[0])] = layer
+        if len(visit.sizes) > 1:
             raise BadModel(
-                f"every layer of a model must attend once in a way that can be read; in the family "
-                f"{family} these do not: {', '.join(without[:20])}"
+                "all layers must have as many heads of as many numbers, got "
+                f"{sorted(visit.sizes)} in {family}"
             )
-        heads = {z.shape[1] for z in visit.outputs}
-        if len(heads) > 1:
-            raise BadModel(f"all layers must have as many heads, got {sorted(heads)} in {family}")
-        self._attending = visit.modules
-        self._layer_of = {id(module): layer for layer, module in enumerate(visit.modules, 1)}
+        heads, self._d_H = visit.sizes.pop() if visit.sizes else (1, 1)
+        layers = range(1, len(inside) + 1)
+        without_maps = tuple(layer for layer in layers if layer not in self._attending)
         x = self.embed(text)
         again = self.onward(x).logits
         if not torch.allclose(again, logits, atol=1e-4, rtol=1e-4):
@@ -181,7 +199,8 @@ class AnyModel:
         if not torch.allclose(other[:, :-1], logits[:, :-1], atol=1e-4, rtol=1e-4):
             raise BadModel(f"this model of the family {family} reads later tokens, too")
         T = getattr(config, "max_position_embeddings", None) or 10**6
-        return Shape(family, len(inside), heads.pop(), x.shape[-1], N, T, windows(config))
+        d = x.shape[-1]
+        return Shape(family, len(inside), heads, d, N, T, windows(config), without_maps)
 
     @torch.no_grad()
     def embed(self, tokens: Int[Tensor, "batch T"]) -> Stream:
@@ -192,20 +211,34 @@ class AnyModel:
 
     @torch.no_grad()
     def onward(
-        self, x: Stream, first: int = 1, change: Change = NO_CHANGE, keep: bool = False
+        self,
+        x: Stream,
+        first: int = 1,
+        change: Change = NO_CHANGE,
+        keep: bool = False,
+        last: int = 0,
     ) -> Pass:
-        """Return what the layers from `first` on make of the stream before them."""
+        """Return what the layers from `first` on make of the stream before them; with `last`,
+        logits of so many last positions alone."""
         streams = [x]
         hooks = []
         if keep:
             for layer in self._layers[first - 1 :]:
                 hook = layer.register_forward_hook(lambda _m, _a, out: streams.append(_first(out)))
                 hooks.append(hook)
-        with _visiting(_Visit(self._layer_of, change)) as visit, hook_removed(*hooks):
-            logits = self._run(x, first).logits
-        return (
-            Pass(logits, visit.maps, visit.outputs, streams) if keep else Pass(logits, [], [], [])
-        )
+        with _visiting(_Visit(self._layer_of, change, keep=keep)) as visit, hook_removed(*hooks):
+            logits = self._run(x, first, last=last).logits[:, -last:]
+        if not keep:
+            return Pass(logits, [], [], [])
+        batch, T, _ = x.shape
+        heads = self.shape.heads
+        # of layers that do not attend
+        no_map = torch.zeros(batch, heads, T, T)
+        no_output = torch.zeros(batch, heads, T, self._d_H)
+        layers = range(first, len(self._layers) + 1)
+        maps = [visit.maps.get(layer, no_map) for layer in layers]
+        outputs = [visit.outputs.get(layer, no_output) for layer in layers]
+        return Pass(logits, maps, outputs, streams)
 
     @torch.no_grad()
     def unembed(
@@ -227,7 +260,7 @@ class AnyModel:
     @torch.no_grad()
     def read(self, layer: int, x: Float[Tensor, "n d"]) -> Float[Tensor, "n d"]:
         """Return what the heads of a layer are given of the stream."""
-        with self._stopped(self._attending[layer - 1]) as reached:
+        with self._stopped(self._attending[layer]) as reached:
             self._run(x[:, None], layer)
         return reached[0][:, 0]
 
@@ -259,7 +292,7 @@ class AnyModel:
         def given(_module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
             return _replaced(args, kwargs, r[:, None])
 
-        hook = self._attending[layer - 1].register_forward_pre_hook(given, with_kwargs=True)
+        hook = self._attending[layer].register_forward_pre_hook(given, with_kwargs=True)
         with hook_removed(hook), _visiting(_Visit(self._layer_of, ask=layer)):
             try:
                 self._run(torch.zeros(len(r), 1, self.shape.d), layer, position)
@@ -276,7 +309,7 @@ class AnyModel:
         block = self._layers[layer - 1]
         hooks = []
         for child in block.children():
-            attends = any(each is self._attending[layer - 1] for each in child.modules())
+            attends = any(each is self._attending[layer] for each in child.modules())
             if not attends and any(weight.dim() > 1 for weight in child.parameters()):
                 hooks.append(child.register_forward_hook(_silent))
         hooks.append(block.register_forward_hook(_end))
@@ -289,11 +322,13 @@ class AnyModel:
                 return added[:-1] - added[-1:]
         raise AssertionError("the layer was not reached")
 
-    def _run(self, x: Stream, first: int, position: int | None = None) -> Any:
+    def _run(self, x: Stream, first: int, position: int | None = None, last: int = 0) -> Any:
         """Return what the network makes of the stream before a layer: those before it are passed
         over. A stream of one position may stand at another `position`."""
         tokens = torch.zeros(x.shape[:2], dtype=torch.long)
-        where = {} if position is None else {"position_ids": torch.full(x.shape[:2], position)}
+        options: dict[str, Any] = {"logits_to_keep": last} if last else {}
+        if position is not None:
+            options["position_ids"] = torch.full(x.shape[:2], position)
 
         def over(*_: Any, **__: Any) -> Any:
             return (x,) if self._in_tuples else x
@@ -308,7 +343,7 @@ class AnyModel:
             _forward_of(dict.fromkeys(self._layers[: first - 1], over)),
             hook_removed(*hooks),
         ):
-            return self.network(input_ids=tokens, use_cache=False, **where)
+            return self.network(input_ids=tokens, use_cache=False, **options)
 
     @contextmanager
     def _stopped(self, module: Any) -> Iterator[list[Tensor]]:

@@ -59,9 +59,15 @@ class Llama:
         return self.weights["model.embed_tokens.weight"][tokens]
 
     def onward(
-        self, x: Stream, first: int = 1, change: Change = NO_CHANGE, keep: bool = False
+        self,
+        x: Stream,
+        first: int = 1,
+        change: Change = NO_CHANGE,
+        keep: bool = False,
+        last: int = 0,
     ) -> Pass:
-        """Return what the layers from `first` on make of the stream before them."""
+        """Return what the layers from `first` on make of the stream before them; with `last`,
+        logits of so many last positions alone."""
         kept = Pass(x, [], [], [])
         T = x.shape[1]
         positions = torch.arange(T)
@@ -86,7 +92,7 @@ class Llama:
             x = x + self._feed_forward(layer, x)
         if keep:
             kept.streams.append(x)
-        return kept._replace(logits=self.unembed(x))
+        return kept._replace(logits=self.unembed(x[:, -last:]))
 
     def read(self, layer: int, x: Float[Tensor, "*batch d"]) -> Float[Tensor, "*batch d"]:
         """Return n(x), which the heads of a layer read."""

@@ -5,7 +5,8 @@ A reader is a value with the weights by name and these methods. Layers and heads
 the full transformer; r is what a layer's heads read of the stream x, z what they give.
 
     embed(tokens)               x before layer 1                          [batch, T, d]
-    onward(x, first, …)         the layers from `first` on, and unembed   Pass
+    onward(x, first, …)         the layers from `first` on, and unembed   Pass; with `last`, logits
+                                of so many last positions alone
     unembed(x, tokens)          logits of the next token, of some or all  [batch, N]
 
 and for single vectors, n of them:
@@ -42,6 +43,8 @@ class Shape:
     N             rows of the unembedding: tokens, and rows that are none
     T             most positions
     windows       of each layer, how many positions its heads look back on; 0 where on all
+    without_maps  the layers that have no attention to read, counted from 1: their maps and outputs
+                  are zero. Where all are, there are no heads, and `heads` is 1
     """
 
     architecture: str
@@ -51,6 +54,7 @@ class Shape:
     N: int
     T: int
     windows: tuple[int, ...]
+    without_maps: tuple[int, ...] = ()
 
 
 class Facts(NamedTuple):
@@ -98,7 +102,12 @@ class Reader(Protocol):
     def weights(self) -> Weights: ...
     def embed(self, tokens: Int[Tensor, "batch T"]) -> Tensor: ...
     def onward(
-        self, x: Tensor, first: int = 1, change: Change = NO_CHANGE, keep: bool = False
+        self,
+        x: Tensor,
+        first: int = 1,
+        change: Change = NO_CHANGE,
+        keep: bool = False,
+        last: int = 0,
     ) -> Pass: ...
     def unembed(self, x: Tensor, tokens: Tensor | None = None) -> Tensor: ...
     def read(self, layer: int, x: Tensor) -> Tensor: ...
