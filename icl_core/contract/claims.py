@@ -21,6 +21,7 @@ ELSEWHERE = "elsewhere"  # of one run: its setting is not the claim's
 # of a claim: all its evidence is of other settings, such as those of a classroom
 CLASSROOM_ONLY = "toy"
 NOT_RUN = "not run"
+MOST_SEEDS = 1000  # that are named as enough to decide a claim
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +193,34 @@ class Metric:
         if self.unfinished or (self.error and abs(slack) < certain_from(self.count) * self.error):
             return NOT_DECIDED
         return VERDICTS[self.claim.kind][0 if slack >= 0 else 1]
+
+    def in_error(self) -> str:
+        """Say how far the value is from its limit in standard errors; empty if it has none."""
+        if self.value is None or not self.error:
+            return ""
+        away = abs(self.claim.slack(self.value)) / self.error
+        return (
+            f"The value lies {away:.1f} standard errors from its limit, and 95% confidence takes "
+            f"{certain_from(self.count):.1f}."
+        )
+
+    def to_decide(self) -> str:
+        """Say what would decide a value that is NOT_DECIDED; empty if that is not known."""
+        if self.unfinished:
+            return "a longer training, or one at another learning rate."
+        if self.value is None or not self.error:
+            return ""
+        away = abs(self.claim.slack(self.value)) / self.error
+        return f"{self._enough(away)}, if value and spread stay as they are."
+
+    def _enough(self, away: float) -> str:
+        """Return how many seeds decide a value so many standard errors `away` from its limit or,
+        where its error is not one over seeds, how many times as much data."""
+        if self.count is None:
+            return (
+                f"about {(certain_from(None) / max(away, 0.01)) ** 2:.2g} times as much test data"
+            )
+        for seeds in range(self.count + 1, MOST_SEEDS + 1):
+            if away * (seeds / self.count) ** 0.5 >= certain_from(seeds):
+                return f"about {seeds} seeds"
+        return f"more than {MOST_SEEDS:,} seeds"
