@@ -22,6 +22,18 @@ ELSEWHERE = "elsewhere"  # of one run: its setting is not the claim's
 CLASSROOM_ONLY = "toy"
 NOT_RUN = "not run"
 MOST_SEEDS = 1000  # that are named as enough to decide a claim
+# what would decide a claim, by words of the reason why a training does not
+_REMEDIES = {
+    "seeds decide": "as many seeds as that.",
+    "does not say": "what the paper leaves unsaid.",
+    "that was tried": "learning rates beyond it.",
+    "diverged": "a smaller learning rate.",
+    "plateau": "a longer training.",
+    "not left predicting zero": "a longer training.",
+    "fall": "a longer training.",
+    "fell": "a longer training.",
+    "too rarely": "a longer training.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +219,8 @@ class Metric:
     def to_decide(self) -> str:
         """Say what would decide a value that is NOT_DECIDED; empty if that is not known."""
         if self.unfinished:
-            return "a longer training, or one at another learning rate."
+            remedies = (remedy for words, remedy in _REMEDIES.items() if words in self.unfinished)
+            return next(remedies, "")
         if self.value is None or not self.error:
             return ""
         away = abs(self.claim.slack(self.value)) / self.error
@@ -215,11 +228,10 @@ class Metric:
 
     def _enough(self, away: float) -> str:
         """Return how many seeds decide a value so many standard errors `away` from its limit or,
-        where its error is not one over seeds, how many times as much data."""
+        where it is not known of how many values its error is, how many times as many."""
         if self.count is None:
-            return (
-                f"about {(certain_from(None) / max(away, 0.01)) ** 2:.2g} times as much test data"
-            )
+            times = (certain_from(None) / max(away, 0.01)) ** 2
+            return f"about {times:.2g} times as many seeds or test prompts"
         for seeds in range(self.count + 1, MOST_SEEDS + 1):
             if away * (seeds / self.count) ** 0.5 >= certain_from(seeds):
                 return f"about {seeds} seeds"

@@ -273,7 +273,7 @@ def _falling(
     figure = figures.curves(
         [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
         "training step",
-        "loss at the query",
+        f"loss at the query, {train.WATCHED[1]:,} other tasks",
         y_range=(0.92 * lowest, 1.12 * levels[0]),
         lines=reference_lines(*levels),
         height=460,
