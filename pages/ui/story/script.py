@@ -128,7 +128,7 @@ def _show_task(setting: Setting, story: Story, brief: bool = False, leaves: bool
     if brief:
         say = brief_of(story, setting.config)
     if leaves:
-        say = f"Start goes to the preset “{setting.experiment.presets[0].title}”. {say}"
+        say = f"Start goes to the preset “{setting.experiment.presets[0].full_title}”. {say}"
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )
