@@ -288,6 +288,40 @@ def test_what_is_not_decided_says_why_before_all_else(monkeypatch):
     assert "Why: one seed<" in page[0]
 
 
+def test_every_shipped_verdict_that_is_not_decided_says_why_and_what_would_decide_it():
+    undecided = [
+        measured
+        for measured in measurements.collect(store.default())
+        if measured.verdict == NOT_DECIDED
+    ]
+    assert len(undecided) > 5
+    for measured in undecided:
+        assert measured.why and measured.to_decide, measured.row()
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "count"), [(1.1, 0.1, 3), (1.1, 0.06, 5), (0.7, 0.2, 4)]
+)
+def test_so_many_seeds_as_would_decide_do_so_and_one_less_does_not(value, error, count):
+    """If mean and standard deviation stay, the error falls like one over the root of the seeds."""
+    claim = dataclasses.replace(claims()[0], near=None, at_least=1.0, tolerance=0.0, at={})
+    undecided = Metric(claim, value, error, count=count)
+    assert undecided.verdict(None) == NOT_DECIDED
+    seeds = int(re.search("about ([0-9]+) seeds", undecided.to_decide())[1])
+    for more, decides in ((seeds - 1, False), (seeds, True)):
+        again = Metric(claim, value, error * (count / more) ** 0.5, count=more)
+        assert (again.verdict(None) != NOT_DECIDED) == decides, more
+
+
+def test_what_would_decide_is_said_where_the_page_says_why(monkeypatch):
+    page = []
+    monkeypatch.setattr(evidence.st, "html", page.append)
+    unsure = finding("not decided", at=header(), error=1.0)
+    evidence.show([Summary((unsure, finding("holds", at=header())), ())])
+    assert page[0].count("What would decide it: about") == 1
+    assert "standard errors from its limit" in page[0]
+
+
 def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
     page = []
     monkeypatch.setattr(evidence.st, "html", page.append)

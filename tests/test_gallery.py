@@ -19,6 +19,7 @@ from icl_core.share.gallery import MOST_BYTES
 
 ENDINGS = ("json", "light.webp", "dark.webp")
 IDS = [id for id in registry.experiment_ids() if id != TOY]
+LINE = 112  # characters of a headline that stand in one line of a window of 1400 pixels
 
 
 @pytest.mark.parametrize("id", IDS)
@@ -30,6 +31,7 @@ def test_a_card_says_what_the_shipped_run_shows(id):
     assert card is not None, "run `python -m icl_core gallery`"
     assert card.title == experiment.title
     assert card.says == experiment.headline(run, experiment.view(**experiment.presets[0].view))
+    assert len(card.says) <= LINE
     assert card.run == run.digest[:16]  # the picture is of this run
     for dark in (False, True):
         picture = Image.open(io.BytesIO(gallery.picture(id, dark)))

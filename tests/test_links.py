@@ -245,3 +245,17 @@ def test_a_pinned_cell_explains_its_number() -> None:
     assert "their product" in table and "softmax" in table
     assert [field.value for field in app.number_input][-2:] == [3, 4]
     assert not app.warning and not app.exception
+
+
+def test_the_page_says_how_many_seeds_are_loaded_and_to_which_preset_start_goes() -> None:
+    def said(app: AppTest) -> str:
+        return " ".join(element.proto.body for element in app.get("html"))
+
+    first, second = registry.experiment("birth.data").presets[:2]
+    page = open_page("birth", "experiment=data")
+    assert first.config.seeds == 1 < first.seeds
+    label = f"number of seeds ({first.seeds} loaded)"
+    assert labelled(page.select_slider, label).value == first.config.seeds
+    assert "Start goes" not in said(page)
+    page = open_page("birth", f"experiment=data&preset={second.name}")
+    assert f"Start goes to the preset “{first.title}”." in said(page)

@@ -21,6 +21,19 @@ ELSEWHERE = "elsewhere"  # of one run: its setting is not the claim's
 # of a claim: all its evidence is of other settings, such as those of a classroom
 CLASSROOM_ONLY = "toy"
 NOT_RUN = "not run"
+MOST_SEEDS = 1000  # that are named as enough to decide a claim
+# what would decide a claim, by words of the reason why a training does not
+_REMEDIES = {
+    "seeds decide": "as many seeds as that.",
+    "does not say": "what the paper leaves unsaid.",
+    "that was tried": "learning rates beyond it.",
+    "diverged": "a smaller learning rate.",
+    "plateau": "a longer training.",
+    "not left predicting zero": "a longer training.",
+    "fall": "a longer training.",
+    "fell": "a longer training.",
+    "too rarely": "a longer training.",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,3 +205,34 @@ class Metric:
         if self.unfinished or (self.error and abs(slack) < certain_from(self.count) * self.error):
             return NOT_DECIDED
         return VERDICTS[self.claim.kind][0 if slack >= 0 else 1]
+
+    def in_error(self) -> str:
+        """Say how far the value is from its limit in standard errors; empty if it has none."""
+        if self.value is None or not self.error:
+            return ""
+        away = abs(self.claim.slack(self.value)) / self.error
+        return (
+            f"The value lies {away:.1f} standard errors from its limit, and 95% confidence takes "
+            f"{certain_from(self.count):.1f}."
+        )
+
+    def to_decide(self) -> str:
+        """Say what would decide a value that is NOT_DECIDED; empty if that is not known."""
+        if self.unfinished:
+            remedies = (remedy for words, remedy in _REMEDIES.items() if words in self.unfinished)
+            return next(remedies, "")
+        if self.value is None or not self.error:
+            return ""
+        away = abs(self.claim.slack(self.value)) / self.error
+        return f"{self._enough(away)}, if value and spread stay as they are."
+
+    def _enough(self, away: float) -> str:
+        """Return how many seeds decide a value so many standard errors `away` from its limit or,
+        where it is not known of how many values its error is, how many times as many."""
+        if self.count is None:
+            times = (certain_from(None) / max(away, 0.01)) ** 2
+            return f"about {times:.2g} times as many seeds or test prompts"
+        for seeds in range(self.count + 1, MOST_SEEDS + 1):
+            if away * (seeds / self.count) ** 0.5 >= certain_from(seeds):
+                return f"about {seeds} seeds"
+        return f"more than {MOST_SEEDS:,} seeds"

@@ -64,9 +64,15 @@ class Finding:
 
     @property
     def why(self) -> str:
-        """The measured reason for the verdict; "not known" for a failure without one, else ""."""
-        measured = self.metric.unfinished or self.metric.reason
+        """The reason for the verdict, as far as it is known; "not known" for a failure, else ""."""
+        undecided = self.metric.in_error() if self.verdict == NOT_DECIDED else ""
+        measured = self.metric.unfinished or f"{undecided} {self.metric.reason}".strip()
         return measured or ("not known" if self.verdict in FAILED else "")
+
+    @property
+    def to_decide(self) -> str:
+        """What would decide a verdict that is not decided; empty for any other."""
+        return self.metric.to_decide() if self.verdict == NOT_DECIDED else ""
 
     @property
     def setting(self) -> str:

@@ -94,6 +94,8 @@ def _protocol(row: ClaimRow, record: Record | None) -> Iterator[tuple[str, str]]
     yield "Verdict", row.summary.verdict
     if row.deciding is not None and row.deciding.why:
         yield "Reason", row.deciding.why
+    if row.deciding is not None and row.deciding.to_decide:
+        yield "What would decide it", row.deciding.to_decide
     if record is not None:
         yield "Last verified", f"{record.outcome}, {record.date} UTC"
 

@@ -82,20 +82,22 @@ def _without_breaks(html: str) -> str:
 
 
 def _reasons(summary: Summary) -> str:
-    """Return the measured reasons for the values, as HTML lines.
+    """Return the measured reasons for the values, as HTML lines, and what would decide those that
+    are not decided.
 
     A line names its runs only if the runs have different reasons.
     """
-    by_reason: dict[str, list[Finding]] = {}
+    by_reason: dict[tuple[str, str], list[Finding]] = {}
     for finding in summary.here:
-        by_reason.setdefault(finding.why, []).append(finding)
+        by_reason.setdefault((finding.why, finding.to_decide), []).append(finding)
     lines = ""
-    for reason, findings in by_reason.items():
+    for (reason, to_decide), findings in by_reason.items():
         if not reason:
             continue
         links = ", ".join(map(_run_links, findings[:MOST_LISTED]))
         runs = f", in {links}" if len(by_reason) > 1 else ""
         lines += f"<br>Why{runs}: {escape(reason)}"
+        lines += f"<br>What would decide it: {escape(to_decide)}" if to_decide else ""
     return lines
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import Knob
-from icl_core.contract.seeds import FIELD
+from icl_core.contract.seeds import FIELD, ROWS
 from pages.ui.controls import uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
@@ -92,6 +92,9 @@ def draw(
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value = min(value, knob.high)
         base = min(base, knob.high)
+    loaded = setting.stored.config.get(ROWS, 1) if field == ROWS and setting.stored else value
+    if loaded != value:  # a stored run may hold more seeds than are asked for
+        knob = replace(knob, label=f"{knob.label} ({loaded} loaded)")
     key = f"{setting.id}:{field}"
     set_widget(key, value, knob, base, *also)
     locked = field in setting.fixed

@@ -63,7 +63,7 @@ def show(setting: Setting, run: Run, place: Place) -> None:
                     "clock. Drawers other than Graft show the trained model.",
                 )
             else:
-                _show_task(setting, story)
+                _show_task(setting, story, leaves=not place.beats)
         if replaced:
             _show_way_back(setting, replaced)
         with st.container(key="tries", width="content"):
@@ -118,14 +118,17 @@ def _show_beat(
     line(setting.paper, text)
 
 
-def _show_task(setting: Setting, story: Story, brief: bool = False) -> None:
-    """Draw the experiment's task with its example; `brief` where a tour begins."""
+def _show_task(setting: Setting, story: Story, brief: bool = False, leaves: bool = False) -> None:
+    """Draw the experiment's task with its example; `brief` where a tour begins. If Start `leaves`
+    these settings it says for which preset."""
     if "beat" not in st.query_params:
         _show_result(setting)
     prompt = example_of(story.task, setting.config)
     say = task_of(story.task, setting.config)
     if brief:
         say = brief_of(story, setting.config)
+    if leaves:
+        say = f"Start goes to the preset “{setting.experiment.presets[0].full_title}”. {say}"
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )

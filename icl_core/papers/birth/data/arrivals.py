@@ -58,15 +58,6 @@ def chosen(name: str, probe: str) -> bool:
     return not (name == "frequent" and probe == "recall_W_K2")
 
 
-def latest(run: Run, name: str) -> str | None:
-    """Return which of MATRICES arrives last; None if several share the last step, or never
-    arrive."""
-    steps = {probe: arrival(run, probe, name) for probe in MATRICES if chosen(name, probe)}
-    last = max(steps.values())
-    probes = [probe for probe, step in steps.items() if step == last]
-    return probes[0] if len(probes) == 1 else None
-
-
 def halved(run: Run, measure: str, name: str) -> np.ndarray:
     """Return the training step at which each seed's loss has gone half of its way from the first
     value to the least, [seeds]."""

@@ -14,7 +14,6 @@ from icl_core.papers.birth.data.arrivals import (
     arrival,
     by_case,
     compared,
-    latest,
     of,
     ordered,
 )
@@ -83,12 +82,6 @@ def _order(run: Run, view: Any) -> str:
     return ", ".join(f"{short(name)} {_arrives(run, 'accuracy', name)}" for name in ordered(run))
 
 
-def _last_with(run: Run, view: Any) -> str:
-    """Return the kinds of data with which W_K¹ comes last."""
-    names = [name for name in compared(run) if latest(run, name) == "recall_W_K1_early"]
-    return ", ".join(map(short, names))
-
-
 def _capital_share(run: Run, view: Any) -> float:
     """Return how strongly W_K² stores capital letters, as a share of lowercase ones."""
     capital, lower = by_case(of(run, "diagonal/W_K2", UNIFORM), run.names("characters"))
@@ -129,10 +122,8 @@ WORDS = Words(
         "head_5_random": _when("accuracy", "random_5"),
         "W_O2_1_random": _when("recall_W_O2", "random_1"),
         "W_O2_5_random": _when("recall_W_O2", "random_5"),
-        "W_O2_5_rare": _when("recall_W_O2", "rare"),
         "W_K2_5_random": _when("recall_W_K2", "random_5"),
         "W_K2_5_rare": _when("recall_W_K2", "rare"),
-        "W_K1_is_last_with": _last_with,
         # losses at the end of the training
         "least_in_context": lambda run, view: min(_ends(run, "in_context_loss")),
         "most_in_context": lambda run, view: max(_ends(run, "in_context_loss")),

@@ -75,12 +75,6 @@ def _over_training_tuned(run: Run, d: int) -> float:
     return float(at_rates(over_training(run), tuned(run)).mean(0)[_place(run, d)])
 
 
-def _end_tuned(run: Run, view: Any) -> float:
-    """Return the recall of the narrow width at the end of the training, at its best rate."""
-    recalls = at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)  # (widths,)
-    return float(recalls[_place(run, NARROW)])
-
-
 def _noise(d: int) -> Reading:
     """Return the reading of the first seed's noise at a width."""
     return lambda run, view: np.sqrt(run["theory/noise"][0, _number(run, BATCHES)])[_place(run, d)]
@@ -125,7 +119,6 @@ WORDS = Words(
         "one_step_least_d": _one_step_at(0),
         "one_step_largest_d": _one_step_at(-1),
         "one_step_16": _one_step(16),
-        "one_step_32": _one_step(NARROW),
         "one_step_64_4": _one_step(64, 4),
         "one_step_128_4": _one_step(128, 4),
         "one_step_64_8": _one_step(64, 8),
@@ -148,8 +141,6 @@ WORDS = Words(
         "fixed_32": lambda run, view: _over_training_fixed(run, NARROW),
         "tuned_32": lambda run, view: _over_training_tuned(run, NARROW),
         "tuned_largest_d": lambda run, view: _over_training_tuned(run, run["task/widths"][-1]),
-        "end_32": _end_tuned,
-        "last_step": lambda run, view: int(run["curve/step"][-1]),
     },
     of_config={
         "least_d": lambda config: widths_of(config)[0],

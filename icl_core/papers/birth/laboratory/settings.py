@@ -30,7 +30,7 @@ class Config:
         group=FREQUENCIES,
         help="the pair of rank r comes up in proportion to 1 / r to this power",
     )
-    N: int = slider("pairs to learn, N", 16, 128, default=64, step=16, group=LEARNED)
+    N: int = slider("pairs to learn", 16, 128, default=64, step=16, group=LEARNED)
     d: int = slider("width of the learned memory, d", 32, 256, default=128, step=32, group=LEARNED)
     learning_rate: float = slider("learning rate", 1.0, 20.0, default=10.0, log=True, group=LEARNED)
     steps: int = slider("steps", 10, 1000, default=200, step=10, group=LEARNED)

@@ -25,10 +25,10 @@ def _half_recalled(run: Run) -> float:
     return float(halves(run)[place(run, "width", WIDTH)])
 
 
-def _typical(kind: str) -> Reading:
-    """Return the reading of the root mean square of one kind of inner product, at the width
+def _typical(run: Run, view: View) -> float:
+    """Return the root mean square of the inner products of two random vectors, at the width
     shown."""
-    return lambda run, view: float(at(run, f"near/{kind}", near=view.width).mean())
+    return float(at(run, "near/independent", near=view.width).mean())
 
 
 def _by_heads(run: Run, kind: str, taken: int = 0) -> float:
@@ -85,9 +85,7 @@ WORDS = Words(
         # and at width 64
         "half_recalled_at_64": lambda run, view: _half_recalled(run),
         "recalled_of_64": lambda run, view: _recalled(run, WIDTH, WIDTH),
-        # inner products: root mean squares at the width shown
-        "typical": _typical("independent"),
-        "typical_remapped": _typical("remapped"),
+        "typical": _typical,
         "inverse_root": lambda run, view: view.width**-0.5,
         # 64 pairs in eight heads
         "recalled_if_shared": lambda run, view: _by_heads(run, "shared"),

@@ -198,6 +198,7 @@ WORDS = Words(
         # of one text, read after a layer: of the text shown, after the layer shown
         "once_at_layer": _at_layer(0),
         "again_at_layer": _at_layer(1),
+        "is_last_layer": lambda run, view: run.snapshot_at(view) == len(run.snapshot_steps) - 1,
         "random_once_at_layer": _at_layer(0, passage="random"),
         "random_again_at_layer": _at_layer(1, passage="random"),
         # of random tokens, where they become readable

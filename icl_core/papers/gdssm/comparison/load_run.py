@@ -6,6 +6,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.sequence_models import Model, model
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels
 
 PAPERS_TASKS = 300_000 * 64  # "up to", A.5
 
@@ -61,6 +62,17 @@ def entries(run: Run) -> list[Entry]:
         )
         for place, (id, layers, parameters, width, losses) in enumerate(rows)
     ]
+
+
+def own_level(run: Run, entry: Entry) -> float:
+    """Return the loss on the test set to which a model is held: that of as many steps of gradient
+    descent as it has layers, at most two; of one where the tokens allow no second step."""
+    return levels(run)[min(entry.layers, 2 if run.config.model == "N-D" else 1)]
+
+
+def seeds_there(run: Run, entry: Entry) -> int:
+    """Return how many seeds of a model come near that loss."""
+    return int((entry.losses <= NEAR * own_level(run, entry)).sum())
 
 
 def curves(run: Run) -> dict[str, np.ndarray]:

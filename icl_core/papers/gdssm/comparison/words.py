@@ -7,14 +7,21 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import first_at
 from icl_core.contract.words import Reading, Words
-from icl_core.papers.gdssm.comparison.load_run import PAPERS_TASKS, Entry, entries, tasks_seen
+from icl_core.papers.gdssm.comparison.load_run import (
+    PAPERS_TASKS,
+    Entry,
+    entries,
+    own_level,
+    seeds_there,
+    tasks_seen,
+)
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels, watched
 
-ROOM = 40  # characters of a headline for names
+ROOM = 20  # characters of a headline for names
 THREE = ("s5", "mamba", "griffin")
 OWN = "gd-ssm-1"
 
@@ -40,20 +47,40 @@ def _best(run: Run) -> float:
 
 
 def _reaching(run: Run) -> list[Entry]:
-    """Return the models that reach one step of gradient descent."""
-    return [entry for entry in entries(run) if entry.loss <= NEAR * levels(run)[1]]
+    """Return the models of which every seed matches as many steps of gradient descent as it has
+    layers."""
+    return [entry for entry in entries(run) if seeds_there(run, entry) == len(entry.losses)]
+
+
+def _in_some_seeds(run: Run, view: Any) -> str:
+    """Return the models of which some seeds do so and others do not, each with how many."""
+    there = ((entry, seeds_there(run, entry)) for entry in entries(run))
+    return "; ".join(
+        f"{entry.model.short}, {count} of {len(entry.losses)}"
+        for entry, count in there
+        if 0 < count < len(entry.losses)
+    )
+
+
+def _farthest(run: Run) -> tuple[Entry, float]:
+    """Return the model that ends farthest above its own steps, of those that did not diverge, and
+    its loss over theirs."""
+    finite = [entry for entry in entries(run) if not entry.diverged]
+    return max(
+        ((entry, entry.loss / own_level(run, entry)) for entry in finite), key=lambda pair: pair[1]
+    )
 
 
 def _others(run: Run) -> list[Entry]:
-    """Return the baselines that reach one step of gradient descent."""
+    """Return the baselines that do so."""
     return [entry for entry in _reaching(run) if entry.baseline]
 
 
 def _reached_by(run: Run, view: Any) -> str:
-    """Return who reaches one step of gradient descent: by name where there is room."""
+    """Return who matches a step per layer: by name where there is room."""
     models = _reaching(run)
     names = " and ".join(entry.model.short for entry in models)
-    return names if len(names) <= ROOM else f"{len(models)} of {len(entries(run))} models"
+    return names if len(names) <= ROOM else f"{len(models)} of {len(entries(run))}"
 
 
 def _counts(run: Run, *, of_baselines: bool) -> list[int]:
@@ -69,18 +96,13 @@ def _arrival(run: Run, id: str) -> float | None:
     return first_at(run["curve/step"], curve.mean(0) <= NEAR * watched(run)[1])
 
 
-def _arrival_of(id: str) -> Reading:
-    return lambda run, view: _arrival(run, id)
-
-
 def _griffin_times(run: Run, view: Any) -> float:
     """Return how many times as many parameters Griffin has, to two digits."""
     return _two_digits(_entry(run, "griffin").parameters / _entry(run, OWN).parameters)
 
 
 def _others_times(run: Run, view: Any) -> float:
-    """Return how many times as many parameters the smallest baseline has that reaches one step, to
-    two digits."""
+    """Return how many times as many parameters the smallest of these has, to two digits."""
     counts = [entry.parameters for entry in _others(run)]
     return _two_digits(min(counts) / _entry(run, OWN).parameters if counts else 1)
 
@@ -123,12 +145,14 @@ WORDS = Words(
         "reached": lambda run, view: len(_reaching(run)),
         "reached_all": lambda run, view: len(_reaching(run)) == len(entries(run)),
         "reached_by": _reached_by,
+        "in_some_seeds": _in_some_seeds,
         "others": lambda run, view: len(_others(run)),
         "others_later": _others_later,
         # losses, over that of one step
         "near": lambda run, view: NEAR,
         "near_margin": lambda run, view: NEAR - 1,
-        "best_excess": lambda run, view: _best(run) / levels(run)[1] - 1,
+        "farthest": lambda run, view: _farthest(run)[0].model.short,
+        "farthest_times": lambda run, view: _farthest(run)[1],
         "s5": _loss("s5"),
         "mamba": _loss("mamba"),
         "griffin": _loss("griffin"),
@@ -138,9 +162,7 @@ WORDS = Words(
         "one_step": lambda run, view: levels(run)[1],
         "one_step_here": lambda run, view: watched(run)[1],
         # steps at which a model is as good as one step
-        "own_arrival": _arrival_of(OWN),
-        "griffin_arrival": _arrival_of("griffin"),
-        "mamba_arrival": _arrival_of("mamba"),
+        "own_arrival": lambda run, view: _arrival(run, OWN),
         # parameters
         "own_parameters": lambda run, view: _entry(run, OWN).parameters,
         "griffin_parameters": lambda run, view: _entry(run, "griffin").parameters,

@@ -39,7 +39,6 @@ WORDS = Words(
         # gains over predicting zero: of one step, at its best rate
         "right": lambda run, view: best_gain(run, "right"),
         "Q": lambda run, view: best_gain(run, "Q"),
-        "odd": lambda run, view: best_gain(run, "odd"),
         # of one step of the length shown
         "right_at_length": lambda run, view: gain(run, "right", view.times),
         "Q_at_length": lambda run, view: gain(run, "Q", view.times),

@@ -101,6 +101,9 @@ WORDS = Words(
         # losses at the step shown: behind an MLP embedding and a linear one, both gated
         "bent_loss": lambda run, view: loss_at_snapshot(run, view, BENT),
         "straight_loss": lambda run, view: loss_at_snapshot(run, view, STRAIGHT),
+        "straight_over_bent": lambda run, view: (
+            loss_at_snapshot(run, view, STRAIGHT) / loss_at_snapshot(run, view, BENT)
+        ),
         "watched": lambda run, view: WATCHED,
         # at the end
         "bent_left": _share_left(BENT),

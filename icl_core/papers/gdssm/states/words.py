@@ -9,7 +9,6 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
-    farthest,
     over_one_step,
     place,
     rules_of,
@@ -101,8 +100,6 @@ WORDS = Words(
         # shares of the loss of predicting zero
         "sum_left": _left("sum"),
         "delta_left": _left("delta"),
-        # the delta rule's coefficients, beside those as written
-        "delta_farthest": lambda run, view: float(farthest(run, "delta").max()),
         # batches, over one step
         "batch_size": _batch_size,
         "half": lambda run, view: run.config.N // 2,

@@ -77,6 +77,7 @@ WORDS = Words(
         "has_outside": lambda run, view: bool(
             np.isfinite(run["snapshot/outside"][run.snapshot_at(view)]).any()
         ),
+        "bayes": lambda run, view: float(run["baseline/ridge"][0]),  # that knows w* ~ N(0, I)
         # with one task, and with the most
         "trained_on_one": _left("optimum_trained", 0),
         "fresh_after_one": _left("optimum_fresh", 0),

@@ -102,14 +102,8 @@ def error_here(run: Run, view: View, id: str) -> float:
     return float(shown(run, view).errors[id][pairs_read(run, view)])
 
 
-def best_here(run: Run, view: View) -> Learner:
-    """Return who leaves least of the prompt after the pairs read, of the learners that are
-    shown."""
-    return min(members(run, view), key=lambda learner: error_here(run, view, learner.id))
-
-
 def worst_here(run: Run, view: View) -> Learner:
-    """Return who leaves most of them."""
+    """Return who leaves most of the prompt after the pairs read, of the learners that are shown."""
     return max(members(run, view), key=lambda learner: error_here(run, view, learner.id))
 
 

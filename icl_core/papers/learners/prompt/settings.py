@@ -43,7 +43,7 @@ class Config(HomeConfig):
     seeds: ClassVar[int] = 1
     trains: ClassVar[bool] = False
 
-    steps: int = slider("steps L", 1, 16, default=2, group=METHOD)
+    steps: int = slider("steps, L", 1, 16, default=2, group=METHOD)
     seed: int = slider("seed of the prompts", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:

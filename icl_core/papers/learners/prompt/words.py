@@ -7,7 +7,6 @@ from icl_core.contract.story import Example
 from icl_core.contract.words import Reading, Words
 from icl_core.figures import number_text, significant
 from icl_core.papers.learners.prompt.load_run import (
-    best_here,
     best_on_average,
     error_here,
     nearest,
@@ -113,13 +112,12 @@ WORDS = Words(
         "a_plane": lambda run, view: run.config.d == 2,
         "more_than_a_plane": lambda run, view: run.config.d > 2,
         # after the pairs read, of the learners that are shown
-        "best": lambda run, view: best_here(run, view).short,
-        "best_left": lambda run, view: share_text(error_here(run, view, best_here(run, view).id)),
         "worst": lambda run, view: worst_here(run, view).short,
         "worst_left": lambda run, view: share_text(error_here(run, view, worst_here(run, view).id)),
         "Nearest": lambda run, view: capitalised(nearest(run, view).short),
         "distance": lambda run, view: float(np.linalg.norm(_away(run, view))),
         "largest_difference": lambda run, view: float(np.abs(_away(run, view)).max()),
+        "bayes_here": lambda run, view: share_text(error_here(run, view, "bayes")),
         "one_step_here": _error("sum"),
         "delta_here": _error("delta"),
         "recursive_here": _error("recursive"),

@@ -60,6 +60,9 @@ WORDS = Words(
         "fixed": _left(FLOOR),
         "rotated": _left(FLOOR_ROTATED),
         "conjugate": _left(CONJUGATE),
+        "rotated_over_conjugate": lambda run, view: (
+            _left(FLOOR_ROTATED)(run, view) / _left(CONJUGATE)(run, view)
+        ),
         "conjugate_that_knows": _left(CONJUGATE_THAT_KNOWS),
         "depth": _depth,
         "fixed_at_depth": _left_at_depth(FLOOR),

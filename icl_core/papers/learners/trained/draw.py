@@ -196,6 +196,7 @@ def certificate(run: Run, view: View) -> Panel:
         )
     done = [learner for learner in learners_of(run) if not is_learning(run, learner.id)]
     best = min(done, key=lambda learner: run["evaluated/share"][place(run, learner.id)])
+    best_place = place(run, best.id)
     table = pd.DataFrame(rows)
     return WORDS.panel(
         "certificate",
@@ -205,6 +206,8 @@ def certificate(run: Run, view: View) -> Panel:
         data=table,
         done=len(done),
         best_of_these=best.short,
+        least=float(run["evaluated/share"][best_place]),
+        least_error=float(run["evaluated/error"][best_place]),
         width=2 * run.config.d + run.config.n + 1,
     )
 

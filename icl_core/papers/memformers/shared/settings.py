@@ -57,7 +57,7 @@ AUTHORS_TRAINING: dict[str, Any] = {
 class Task:
     """In-context linear regression with covariance Σ; Section 2."""
 
-    d: int = slider("dimension d", 2, 20, default=5, group=TASK)
+    d: int = slider("features, d", 2, 20, default=5, group=TASK)
     n: int = slider(
         "examples per prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined"
     )

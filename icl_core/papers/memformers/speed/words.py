@@ -116,10 +116,8 @@ WORDS = Words(
         "memory_seeds": partial(_seeds, "original", STEPPED),
         "memory_factor_whitened": partial(_factor, "whitened", CGD, STEPPED),
         "memory_seeds_whitened": partial(_seeds, "whitened", STEPPED),
-        # training steps to the floor at the best rate
-        "linear_steps": partial(_steps, "original", LINEAR),
+        # training steps to the floor at the best rate, in whitened coordinates
         "linear_steps_whitened": partial(_steps, "whitened", LINEAR),
-        "memformer_steps": partial(_steps, "original", CGD),
         "memformer_steps_whitened": partial(_steps, "whitened", CGD),
         # in the coordinates shown, of the CGD-like Memformer and of step sizes alone
         "both_arrive": lambda run, view: at_best(run, view.coordinates, CGD) is not None,

@@ -33,7 +33,7 @@ class Config(Task):
     sigma2: ClassVar[float] = 1.0
     seeds: ClassVar[int] = 1
 
-    d: int = slider("dimension d", 2, 12, default=5, group=TASK)
+    d: int = slider("features, d", 2, 12, default=5, group=TASK)
     n: int = slider(
         "examples per prompt, n", 2, 60, default=20, group=TASK, help="below d: underdetermined"
     )

@@ -14,7 +14,13 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.stage_seat import LINES
 from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
-from icl_core.papers.gdssm.comparison.load_run import Entry, curves, entries, tasks_seen
+from icl_core.papers.gdssm.comparison.load_run import (
+    Entry,
+    curves,
+    entries,
+    seeds_there,
+    tasks_seen,
+)
 from icl_core.papers.gdssm.comparison.words import WORDS
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
 from icl_core.papers.gdssm.shared.sequence_models import model as model_of
@@ -187,6 +193,7 @@ def _hover_values(run: Run, entry: Entry) -> dict[str, Any]:
         "parameters": entry.parameters,
         "width": entry.width or None,
         "width / (2f + N + 1)": round(entry.width / run.config.base, 2) or None,
+        "seeds at a step per layer": f"{seeds_there(run, entry)} of {len(entry.losses)}",
         "tasks seen": tasks_seen(run),
         "fall over the last tenth of the rate, percent": (
             f"{fall.mean():.2g}{spread}" if np.isfinite(fall).all() else None
@@ -266,7 +273,7 @@ def _falling(
     figure = figures.curves(
         [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
         "training step",
-        "loss at the query",
+        f"loss at the query, {train.WATCHED[1]:,} other tasks",
         y_range=(0.92 * lowest, 1.12 * levels[0]),
         lines=reference_lines(*levels),
         height=460,
