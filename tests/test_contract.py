@@ -39,6 +39,8 @@ def test_papers_describe_themselves():
         assert paper.title and paper.authors and paper.found and paper.introduction
         assert all(len(row) == 3 for row in paper.glossary)
 
+        _, *others = paper.experiments
+        assert set(paper.beyond) <= set(others), paper.name
 
 def test_experiments_explain_themselves():
     for id, experiment in EXPERIMENTS.items():

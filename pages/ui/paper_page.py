@@ -20,11 +20,11 @@ from pages.ui.controls import (
     auto_train,
     cache,
     compare_links,
+    experiments,
     sharing,
     sidebar,
     training,
     uploads,
-    widgets,
 )
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, answers, lesson_rules, same_tab_links
@@ -122,8 +122,9 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
             horizontal=True, width="content", vertical_alignment="center", key="title"
         ):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
-                _experiment_choice(paper, setting)
+            is_fixed = lesson_rules.is_hidden(setting.lesson, EXPERIMENTS)
+            if len(paper.experiments) > 1 and not is_fixed:
+                experiments.choose(paper, setting.name)
         if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
             st.button(
                 f"{verdicts.summary_line(summaries, every_kind=False)} ▸",
@@ -131,14 +132,6 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
                 type="tertiary",
                 on_click=_open_evidence,
             )
-
-
-def _experiment_choice(paper: Paper, setting: Setting) -> None:
-    if len(paper.experiments) <= 1:
-        return
-    titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
-    key = f"experiment of {paper.name}"
-    widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
 
 
 def _open_evidence() -> None:

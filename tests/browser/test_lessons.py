@@ -13,6 +13,7 @@ from tests.parameters import first_is_short
 
 Window = Callable[..., Page]
 PRESETS = '[data-testid=stSidebar] [class*="st-key-"][class*="-presets"]'
+EXPERIMENTS = '[class*="st-key-experiments-of-"]'
 LESSONS = registry.lessons()
 
 
@@ -36,7 +37,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str
     expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
     expect(tab.locator(PRESETS)).to_have_count(0)
-    expect(tab.get_by_role("combobox", name="Experiment")).to_have_count(0)
+    expect(tab.locator(EXPERIMENTS)).to_have_count(0)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
 
 
@@ -70,6 +71,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     expect(sidebar.get_by_text("Right: 49,152.")).to_have_count(0)
     tab.get_by_role("button", name="Leave the lesson").click()
     reached(tab, lambda url: "lesson" not in url)
+    expect(tab.locator(EXPERIMENTS)).to_be_visible()
     expect(tab.locator(PRESETS)).to_be_visible()
 
 
