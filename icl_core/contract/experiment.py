@@ -43,7 +43,7 @@ class Drawing:
                   it; a field of the stage, or of two drawers, in the page's menu "View"; a text in
                   both
     place         STAGE, whose 2 to 6 panels show the mechanism at once, or the name of a drawer,
-                  whose panels are drawn when it is opened
+                  whose panels are drawn when it is opened (its group: `contract.drawers`)
     live          it can draw a run that is still going, which has curves but no snapshots
     wide          it needs the page's full width
     moving        it changes with the view's field `snapshot`; on the stage its figure then has the
