@@ -120,10 +120,11 @@ def test_the_menu_of_a_phone_opens_and_closes(page_at: Window) -> None:
     "width, colours", [(1400, "light"), pytest.param(390, "dark", marks=pytest.mark.long)]
 )
 def test_an_experiment_is_searched_and_chosen_by_keys(
-    page_at: Window, width: int, colours: str
+    server: str, window: Window, width: int, colours: str
 ) -> None:
     """The panel shows all with their pictures, says which was seen, and closes on a choice."""
-    tab = page_at("/learners?experiment=diversity&at_once=false", width, colours)
+    tab = window(width, colours)
+    go(tab, f"{server}/learners?experiment=diversity&at_once=false")
     names = list(registry.papers()["learners"].experiments)
     titles = {name: registry.experiment(f"learners.{name}").title for name in names}
     panel = tab.locator(".experiments")
