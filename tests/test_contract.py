@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from icl_core import build, registry
+from icl_core.contract import drawers
 from icl_core.contract.experiment import GROUPS, STAGE
 from icl_core.contract.knobs import BadSetting, fields_that_matter, knobs_of, main_knobs, values
 from icl_core.contract.seeds import HELD
@@ -38,6 +39,8 @@ def test_papers_describe_themselves():
     for paper in registry.papers().values():
         assert paper.title and paper.authors and paper.found and paper.introduction
         assert all(len(row) == 3 for row in paper.glossary)
+        _, *others = paper.experiments
+        assert set(paper.beyond) <= set(others), paper.name
 
 
 def test_experiments_explain_themselves():
@@ -266,6 +269,14 @@ def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
         assert len({drawing.place for drawing in drawings} - {STAGE}) <= 5, preset.name
     if "snapshot" in knobs_of(experiment.view):
         assert any(drawing.moving and drawing.place == STAGE for drawing in experiment.drawings)
+
+
+def test_each_drawer_of_a_group_is_one_of_an_experiment_or_of_every_page():
+    drawings = itertools.chain(*(experiment.drawings for experiment in EXPERIMENTS.values()))
+    places = {drawing.place for drawing in drawings} - {STAGE}
+    named = {name for names in drawers._DRAWERS.values() for name in names}
+    assert named - places == {"Sweep", drawers.EVIDENCE, drawers.WHY}
+    assert {drawers.group_of(place) for place in places} == set(drawers.GROUPS[:3])
 
 
 def test_the_clock_moves_a_figure_in_its_seat_but_not_its_axes_and_colours(first):

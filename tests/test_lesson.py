@@ -145,6 +145,7 @@ def test_what_a_drawer_shows_of_one_seed_counts():
 def sliders(app: AppTest) -> list:
     """Return the sliders that are drawn once every group of settings is open."""
     id = app.session_state["id"]
+    app.session_state[f"{id}:more"] = True
     for knob in knobs_of(registry.experiment(id).config).values():
         app.session_state[f"{id}:group {knob.group}"] = True
     return list(app.run().select_slider)

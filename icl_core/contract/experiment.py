@@ -4,8 +4,7 @@
                      |
                      +--drawings(View)--> [Panel(figure or table, caption)]
 
-No torch, since the front page imports this module. It also exports what most experiments need of
-the rest of the contract.
+No torch: the front page imports this. It also exports what most experiments need of the contract.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -44,7 +43,7 @@ class Drawing:
                   it; a field of the stage, or of two drawers, in the page's menu "View"; a text in
                   both
     place         STAGE, whose 2 to 6 panels show the mechanism at once, or the name of a drawer,
-                  whose panels are drawn when it is opened
+                  whose panels are drawn when it is opened (its group: `contract.drawers`)
     live          it can draw a run that is still going, which has curves but no snapshots
     wide          it needs the page's full width
     moving        it changes with the view's field `snapshot`; on the stage its figure then has the
@@ -126,8 +125,7 @@ class Atlas:
     trained model at once.
 
     grids     for each grid the settings that all its runs share, and its axes as a sweep reads
-              them:
-              "d=32,64,128"
+              them: "d=32,64,128"
     findings  takes the config of every run with its measured values by claim id, and returns
               metrics over all runs
     """
@@ -338,6 +336,7 @@ class Paper:
                   that draws their shipped run without torch
     opening       what the front page plays; of several papers that have one, the first's
     tour          the experiments of a tour through the paper, in its order; empty for all
+    beyond        the experiments that ask what the paper does not
     highlights    its part of the tour through all papers: names of an experiment and of a beat
     bridge        the sentence that leads from the paper before to the first highlight
     lessons       lessons, each on one of its experiments
@@ -367,6 +366,7 @@ class Paper:
     picture: tuple[str, str, Callable[[Run], Panel]] | None = None
     opening: Opening | None = None
     tour: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
     bridge: str = ""
     lessons: tuple[Lesson, ...] = ()

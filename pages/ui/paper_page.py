@@ -20,11 +20,11 @@ from pages.ui.controls import (
     auto_train,
     cache,
     compare_links,
+    experiments,
     sharing,
     sidebar,
     training,
     uploads,
-    widgets,
 )
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, answers, lesson_rules, same_tab_links
@@ -79,23 +79,28 @@ def _read_words() -> None:
 def _sidebar(
     setting: Setting, exact: Header | None, pending: Pending | None, run: Run | None
 ) -> None:
-    """Draw presets, main knobs, where the run comes from, and the other knobs; in a lesson what it
-    leaves of them."""
+    """Draw the main knobs, the presets, where the run comes from, and the other knobs; in a lesson
+    what it leaves of them."""
     lesson.show_in_sidebar(setting, run)
     has_settings = not lesson_rules.is_hidden(setting.lesson, SETTINGS)
+    if has_settings:
+        sidebar.main_knobs(setting)
     if not lesson_rules.is_hidden(setting.lesson, PRESETS):
         sidebar.preset_menu(setting)
     if has_settings:
-        sidebar.main_knobs(setting)
+        sidebar.way_back(setting)
     has_no_line = exact is None and limits.read_only()
-    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not has_no_line:
+    can_train = not lesson_rules.is_hidden(setting.lesson, TRAIN)
+    if can_train and not has_no_line:
         with st.container(key="run", gap="xsmall"):
             _run_line(setting, exact, pending)
+    has_switch = can_train and not limits.read_only()
     if has_settings:
-        sidebar.changes(setting)
-        sidebar.other_knobs(setting)
-    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not limits.read_only():
+        sidebar.more_settings(setting, has_switch)
+    elif has_switch:
         auto_train.show_switch()
+    if has_switch:
+        auto_train.watch_rest()
 
 
 def _tools(setting: Setting, shown: Header | None) -> None:
@@ -122,8 +127,9 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
             horizontal=True, width="content", vertical_alignment="center", key="title"
         ):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
-                _experiment_choice(paper, setting)
+            is_fixed = lesson_rules.is_hidden(setting.lesson, EXPERIMENTS)
+            if len(paper.experiments) > 1 and not is_fixed:
+                experiments.choose(paper, setting.name)
         if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
             st.button(
                 f"{verdicts.summary_line(summaries, every_kind=False)} ▸",
@@ -131,14 +137,6 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
                 type="tertiary",
                 on_click=_open_evidence,
             )
-
-
-def _experiment_choice(paper: Paper, setting: Setting) -> None:
-    if len(paper.experiments) <= 1:
-        return
-    titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
-    key = f"experiment of {paper.name}"
-    widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
 
 
 def _open_evidence() -> None:

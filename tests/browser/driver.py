@@ -3,9 +3,12 @@ window's deadline."""
 
 from collections.abc import Callable
 from re import Pattern
+from urllib.parse import parse_qsl, urlsplit
 
 from conftest import DEADLINE, until
 from playwright.sync_api import Locator, Page, expect
+
+from icl_core.contract.drawers import group_of
 
 DRAWN = """() =>
   document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
@@ -63,6 +66,26 @@ def visit(page: Page, address: str) -> Page:
     settled(page)
     page.get_by_test_id("stMain").evaluate("main => main.scrollTo(0, 0)")
     return page
+
+
+def open_drawer(page: Page, name: str) -> None:
+    """Open a drawer by its name, or first by that of its group, if another group is open."""
+    drawers = page.locator(".st-key-drawers")
+    drawer = drawers.get_by_role("radio", name=name, exact=True)
+    if not drawer.count():
+        drawers.get_by_role("radio", name=group_of(name), exact=True).click()
+    drawer.wait_for()
+    if not drawer.is_checked():  # a group opens its first drawer
+        drawer.click()
+    reached(page, lambda address: ("drawer", name) in parse_qsl(urlsplit(address).query))
+
+
+def more_settings(page: Page) -> None:
+    """Open what the sidebar has beside main knobs and presets, if it is closed."""
+    line = page.get_by_role("textbox", name="Setting as text")
+    if not line.count():
+        page.get_by_test_id("stSidebar").get_by_text("More settings", exact=True).click()
+    line.wait_for()
 
 
 def heading(page: Page, text: str) -> Locator:

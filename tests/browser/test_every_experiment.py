@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import PAINTED, SHOWN, drag, go, let_go, settled, together, visit
+from driver import PAINTED, SHOWN, drag, go, let_go, open_drawer, settled, together, visit
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -109,6 +109,7 @@ def the_main_knobs_are_in_sight(tab: Page, experiment: Experiment) -> None:
         for field in main_knobs(experiment.config)
         if not fields[field].shown_if or getattr(config, fields[field].shown_if)
     ]
+    expected.sort(key=lambda field: fields[field].kind != "slider")  # sliders come first
     sizes = (LAPTOP, WIDE, DESK) if experiment.name in FIRST else (DESK,)
     for size in sizes:
         tab.set_viewport_size(size)
@@ -125,7 +126,7 @@ def every_drawer_opens(tab: Page, experiment: Experiment) -> None:
     config = experiment.presets[0].config
     drawings = [drawing for drawing in experiment.drawings if drawing.applies(config)]
     for drawer in dict.fromkeys(drawing.place for drawing in drawings if drawing.place != STAGE):
-        tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
+        open_drawer(tab, drawer)
         for drawing in (drawing for drawing in drawings if drawing.place == drawer):
             key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
             panel = tab.locator(f".st-key-{key}")

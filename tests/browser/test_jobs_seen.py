@@ -11,7 +11,7 @@ from subprocess import Popen
 import psutil
 import pytest
 from conftest import until
-from driver import go, heading, reached, step, train, training
+from driver import go, heading, more_settings, reached, step, train, training
 from playwright.sync_api import Locator, Page, expect
 from pytest import approx
 
@@ -82,6 +82,7 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
         live = f".st-key-seat-{seat}:has([data-live]) .js-plotly-plot .main-svg"
         expect(tab.locator(live).first).to_be_visible()
         expect(chart(tab, seat)).to_have_css("opacity", "1")
+        expect(tab.locator(f"[data-title={seat}]")).to_have_css("opacity", "1")
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
     assert still(tab) == approx(before, abs=1)  # pixels
     tab.get_by_role("button", name="Cancel").click()
@@ -125,6 +126,7 @@ def test_a_run_made_here_trains_on_from_where_it_ended(page_at: Window) -> None:
 def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=30")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    more_settings(tab)
     tab.get_by_text("Train automatically").click()
     reached(tab, "**at_once=false*")
     step(tab, "inputs d", "ArrowRight")

@@ -4,7 +4,7 @@ its panel."""
 from collections.abc import Callable
 
 import pytest
-from driver import go, reached, settled
+from driver import go, open_drawer, reached, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -13,6 +13,7 @@ from tests.parameters import first_is_short
 
 Window = Callable[..., Page]
 PRESETS = '[data-testid=stSidebar] [class*="st-key-"][class*="-presets"]'
+EXPERIMENTS = '[class*="st-key-experiments-of-"]'
 LESSONS = registry.lessons()
 
 
@@ -36,7 +37,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(page_at: Window, name: str
     expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
     expect(tab.locator(PRESETS)).to_have_count(0)
-    expect(tab.get_by_role("combobox", name="Experiment")).to_have_count(0)
+    expect(tab.locator(EXPERIMENTS)).to_have_count(0)
     expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
 
 
@@ -53,8 +54,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     enter(tab, 3, "49 152")
     expect(first).to_contain_text("Right: 49,152. Three")
     expect(tab.locator(".st-key-says").first).to_contain_text("You answered 1 of 3 exercises.")
-    tab.get_by_test_id("stMain").get_by_text("The model", exact=True).click()
-    reached(tab, "**drawer=The+model*")
+    open_drawer(tab, "The model")
     expect(first).to_contain_text("Right: 49,152. Three")  # beside the drawer
     tab.reload()
     settled(tab)
@@ -71,6 +71,7 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     tab.get_by_role("button", name="Leave the lesson").click()
     reached(tab, lambda url: "lesson" not in url)
     expect(tab.locator(PRESETS)).to_be_visible()
+    expect(tab.locator(EXPERIMENTS)).to_be_visible()
 
 
 def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from driver import go, heading, reached, settled
+from driver import go, heading, more_settings, open_drawer, reached, settled
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from safetensors.numpy import save
 
@@ -28,6 +28,7 @@ def file(**left: np.ndarray) -> FilePayload:
 
 def upload(tab: Page) -> Locator:
     """Where a file is chosen, opened."""
+    more_settings(tab)
     tab.get_by_test_id("stSidebar").get_by_text("The model", exact=True).click()
     tab.get_by_role("button", name="Matrices: trained ones").click()
     return tab.get_by_test_id("stFileUploader").locator("input[type=file]")
@@ -50,6 +51,6 @@ def test_uploaded_matrices_are_seen_and_grafted(server: str, window: Callable[..
     expect(headline).to_contain_text("With your matrices, which are not trained here")
     for seat in ("first", "second", "probes", "w_k1", "w_k2", "w_o2"):
         expect(tab.locator(f".st-key-seat-{seat} .main-svg").first).to_be_visible()
-    tab.get_by_test_id("stMain").get_by_text("Graft", exact=True).click()
+    open_drawer(tab, "Graft")
     tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(2).click()
     expect(heading(tab, "W_O² → zero: accuracy")).to_be_visible()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import go, reached, settled
+from driver import go, more_settings, reached, settled
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.long
@@ -14,6 +14,7 @@ TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Str
 
 def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> None:
     tab = go(window(), f"{server}/birth?T=32&d=16&batch=16&steps=10&layers=1")
+    more_settings(tab)
     tab.get_by_test_id("stSidebar").get_by_text("The task", exact=True).click()
     tab.get_by_role("button", name="Text: Tiny Shakespeare").click()
     file = tab.get_by_test_id("stFileUploader").locator("input[type=file]")

@@ -11,6 +11,8 @@ from axe_playwright_python.sync_playwright import Axe
 from driver import go, reached
 from playwright.sync_api import Page, expect
 
+from icl_core import registry
+
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("[!_]*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
@@ -98,6 +100,54 @@ def test_the_menu_leads_to_every_page(page_at: Window) -> None:
     for index in range(len(PAGES) - 1):
         links.nth(index).click()
         expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_the_menu_of_a_phone_opens_and_closes(page_at: Window) -> None:
+    tab = page_at("/claims", 390, "dark")
+    links = tab.locator(".st-key-pages").get_by_role("link")
+    button = tab.get_by_role("button", name="Menu", exact=True)
+    button.click()
+    expect(links.first).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(links.first).to_be_hidden()
+    button.click()
+    links.filter(has_text="Gallery").click()
+    expect(tab.get_by_role("heading", level=1)).to_contain_text("findings")
+    expect(links.first).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    "width, colours", [(1400, "light"), pytest.param(390, "dark", marks=pytest.mark.long)]
+)
+def test_an_experiment_is_searched_and_chosen_by_keys(
+    server: str, window: Window, width: int, colours: str
+) -> None:
+    """The panel shows all with their pictures, says which was seen, and closes on a choice."""
+    tab = window(width, colours)
+    go(tab, f"{server}/learners?experiment=diversity&at_once=false")
+    names = list(registry.papers()["learners"].experiments)
+    titles = {name: registry.experiment(f"learners.{name}").title for name in names}
+    panel = tab.locator(".experiments")
+    links = panel.get_by_role("link")
+    tab.get_by_role("button", name=titles["diversity"]).click()
+    expect(panel.get_by_role("heading")).to_have_text(["First", "Then", "Beyond"])
+    expect(links.locator("b")).to_have_text(list(titles.values()))
+    expect(panel.locator("img")).to_have_count(len(names))
+    expect(panel.locator("[aria-current]")).to_contain_text(titles["diversity"])
+    assert panel.evaluate("panel => panel.getBoundingClientRect().right") <= width
+    search = panel.get_by_role("searchbox")
+    search.fill("AWAY take")
+    expect(links).to_have_count(1)
+    search.press("Enter")
+    reached(tab, lambda url: "experiment=rotation" in url and "at_once=false" in url)
+    expect(panel).to_have_count(0)
+    tab.get_by_role("button", name=titles["rotation"]).click()
+    expect(links.filter(has_text="✓ seen")).to_have_count(1)
+    search.press("ArrowDown")
+    expect(links.first).to_be_focused()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("Enter")
+    reached(tab, f"**experiment={names[1]}")
 
 
 @pytest.mark.long

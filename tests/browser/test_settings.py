@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from driver import go, heading, reached, step
+from driver import go, heading, more_settings, reached, step
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
@@ -25,7 +25,10 @@ def test_another_setting_shows_the_nearest_run_faded(page_at: Window) -> None:
     reached(tab, "**d=9*")
     expect(tab.get_by_text("nearest trained run, inputs d = 8")).to_be_visible()
     expect(tab.locator(".st-key-faded .stPlotlyChart").first).to_be_visible()
+    for title in tab.locator("[data-title]").all():
+        expect(title).to_have_css("opacity", "0.55")  # its number is another run's
     expect(tab.locator(".st-key-knob-d .notes")).to_contain_text("preset 8")
+    more_settings(tab)
     expect(tab.get_by_role("textbox", name="Setting as text")).to_have_value("d=9")
     expect(tab.get_by_role("button", name="Own setting, from: In class")).to_be_visible()
     tab.get_by_role("button", name="Back to the preset").click()
@@ -80,6 +83,7 @@ def test_an_unknown_experiment_or_preset_is_named(page_at: Window) -> None:
 @pytest.mark.long
 def test_a_setting_is_typed_as_a_line_and_a_preset_is_chosen_from_the_menu(page_at: Window) -> None:
     tab = page_at("/toy?at_once=false")
+    more_settings(tab)
     line = tab.get_by_role("textbox", name="Setting as text")
     line.fill("d=11, sedes=2")
     line.press("Enter")

@@ -4,8 +4,21 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import PAINTED, SNAPSHOTS, drag, go, let_go, reached, settled, tall, together
+from driver import (
+    PAINTED,
+    SNAPSHOTS,
+    drag,
+    go,
+    let_go,
+    open_drawer,
+    reached,
+    settled,
+    tall,
+    together,
+)
 from playwright.sync_api import Page, WebSocket, expect
+
+from icl_core.contract.drawers import CHANGE_IT, GROUPS
 
 Window = Callable[..., Page]
 LARGEST = """name => Math.max(...document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)
@@ -132,7 +145,7 @@ def test_a_page_that_is_pressed_stays_where_it_is(page_at: Window) -> None:
             new MutationObserver(press).observe(document.body, { childList: true, subtree: true });
         }"""
     )
-    tab.get_by_test_id("stMain").get_by_text("Graft", exact=True).click()
+    tab.get_by_role("radio", name="Change it").click()  # whose first drawer is Graft
     reached(tab, "**/birth?drawer=Graft")
     tab.wait_for_function("window.pressed && performance.now() - window.changed > 500")
     assert tab.locator(".st-key-drawer").evaluate(TOP) > 700
@@ -156,13 +169,29 @@ def _a_graft_moves_the_stage(tab: Page) -> None:
     until(lambda: tab.evaluate(LARGEST, "w_o2") > 0, "the map is the trained one's")
 
 
+def test_a_key_opens_a_group_of_drawers_and_closes_it(page_at: Window) -> None:
+    """Five groups at most; an open one shows its drawers, and the first of them."""
+    tab = page_at("/toy")
+    names = [group.inner_text() for group in tab.get_by_role("radio").all()]
+    assert names == [group for group in GROUPS if group != CHANGE_IT]  # it has no drawer here
+    tab.keyboard.press("2")
+    reached(tab, "**/toy?drawer=All+seeds")
+    expect(tab.locator(".st-key-drawer-names").get_by_role("radio")).to_have_text(
+        ["All seeds", "Sweep"]
+    )
+    tab.keyboard.press("4")
+    reached(tab, "**/toy?drawer=Why")
+    expect(tab.locator(".st-key-drawer-names")).to_have_count(0)
+    tab.keyboard.press("4")
+    reached(tab, "**/toy")
+    expect(tab.locator(".st-key-drawer")).to_have_count(0)
+
+
 @pytest.mark.long
 def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(page_at: Window) -> None:
     tab = page_at("/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
-    button = tab.get_by_role("button", name="Graft")
-    tab.get_by_role("radio", name="Graft").or_(button).first.click()
-    reached(tab, "**/birth?drawer=Graft")
+    open_drawer(tab, "Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
     _a_graft_moves_the_stage(tab)

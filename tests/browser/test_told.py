@@ -7,7 +7,7 @@ from urllib.parse import quote_plus
 
 import pytest
 from conftest import until
-from driver import go, reached, settled
+from driver import go, open_drawer, reached, settled
 from playwright.sync_api import Locator, Page, expect
 
 from icl_core import registry
@@ -239,7 +239,7 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     says(tab, "The answer:")  # until then the key shows that, too
     tab.keyboard.press("PageDown")
     reached(tab, "**seed_shown=1*")
-    tab.get_by_test_id("stMain").get_by_text("View", exact=True).click()
+    open_drawer(tab, "View")
     tab.get_by_role("slider", name="seed shown").press("ArrowLeft")
     says(tab, "Each seed finds it.")
     tab.get_by_role("button", name="Done").click()

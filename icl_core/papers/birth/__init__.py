@@ -40,6 +40,7 @@ PAPER = Paper(
         "length",
         "pretrained",
     ),
+    beyond=("counting", "length", "pretrained"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lessons=(lesson.LESSON, pretrained_lesson.LESSON, one_head_lesson.LESSON),
     publication=Publication(

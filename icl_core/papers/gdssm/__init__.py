@@ -82,6 +82,7 @@ PAPER = Paper(
         "states",
         "classes",
     ),
+    beyond=("plateau", "learns", "states", "classes"),
     highlights=(
         ("layer", "before"),
         ("layer", "becomes"),

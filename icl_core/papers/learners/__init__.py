@@ -12,6 +12,7 @@ PAPER = Paper(
     authors="Across the papers",
     year=2026,
     experiments={"prompt": 2, "trained": 2, "rotation": 1, "diversity": 1, "memory": 2},
+    beyond=("rotation", "diversity", "memory"),
     picture=("learners.prompt", "two", draw),
     highlights=(("prompt", "nearest"), ("prompt", "end")),
     lessons=(LESSON,),

@@ -55,6 +55,7 @@ PAPER = Paper(
         "learned": 5,
         "theorems": 3,
     },
+    beyond=("speed",),
     picture=("memformers.methods", "lfom", draw),
     highlights=(
         ("methods", "guess"),

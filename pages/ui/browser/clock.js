@@ -127,7 +127,8 @@ class Clock extends Transport {
   key(event) {
     if (!this.data || this.isTyped(event)) return;
     if (event.key === "m" && this.data.projector) this.menu.click();
-    if (event.key.startsWith("Page")) turn(event);
+    if (/^[1-5]$/.test(event.key)) openGroup(event);
+    else if (event.key.startsWith("Page")) turn(event);
     else if (!this.data.still && !covered()) this.takeKey(event);
   }
 

@@ -39,6 +39,14 @@ const turn = (event) => {
   event.preventDefault();
 };
 
+/* The keys 1 to 5 open the groups of drawers, in their order. */
+const openGroup = (event) => {
+  const group = document.querySelectorAll(".st-key-drawer-groups [role=radio]")[Number(event.key) - 1];
+  if (!group || covered()) return;
+  group.click();
+  event.preventDefault();
+};
+
 /* Whether a drawer's chart fills the screen: a rerun would draw that chart anew, and so end its full screen. */
 const covered = () => {
   const top = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);

@@ -1,4 +1,4 @@
-/* The bar for the room: dark theme, projector, full screen. */
+/* The bar for the room: dark theme, projector, full screen; and, where the menu has no room in a line, what opens it. */
 
 /* Streamlit keeps the visitor's theme under this name, one for each page, and reads it as a page is loaded. */
 const themeKey = (path) => `stActiveTheme-${path}-v2`;
@@ -12,6 +12,27 @@ const choose = (theme) => {
 };
 
 const fill = () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen());
+
+/* Have a button open the menu of pages; whatever else is clicked, and Escape, closes it. Return the function that ends
+   it. */
+const letMenuOpen = (button) => {
+  const show = (open) => {
+    button.setAttribute("aria-expanded", String(open));
+    document.body.classList.toggle("icl-pages", open);
+  };
+  const isOpen = () => document.body.classList.contains("icl-pages");
+  const click = ({ target }) => {
+    show(button.contains(target) && !isOpen());
+    if (isOpen()) document.querySelector(".st-key-pages a")?.focus();
+  };
+  const key = (event) => event.key === "Escape" && show(false);
+  document.addEventListener("click", click);
+  document.addEventListener("keydown", key);
+  return () => {
+    document.removeEventListener("click", click);
+    document.removeEventListener("keydown", key);
+  };
+};
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const find = (name) => parentElement.querySelector(`.room .${name}`);
@@ -32,5 +53,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
   describe();
   full.onclick = fill;
   document.addEventListener("fullscreenchange", describe);
-  return () => document.removeEventListener("fullscreenchange", describe);
+  const endMenu = letMenuOpen(find("pages"));
+  return () => {
+    document.removeEventListener("fullscreenchange", describe);
+    endMenu();
+  };
 }

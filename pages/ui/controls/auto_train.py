@@ -39,6 +39,10 @@ def show_switch() -> None:
         help=f"Settings that train in less than about {length} start as soon as you choose them",
         **widget_arguments("switch", _switched),
     )
+
+
+def watch_rest() -> None:
+    """Begin the training that waits until its setting has rested, if there is one."""
     if _RESTING in st.session_state:
         st.fragment(_begin_after_rest, run_every=REST / 5)()
 

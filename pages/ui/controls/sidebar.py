@@ -1,5 +1,5 @@
-"""The sidebar of a paper's page: the preset, the main knobs, the setting as a line of text to be
-read and edited, and the other knobs by group.
+"""The sidebar of a paper's page: the main knobs, sliders first, the presets, and behind one heading
+the setting as a line of text to be read and edited, and the other knobs by group.
 
 Beside a knob stand the preset's value where it is changed, what a move costs, and marks where runs
 exist.
@@ -11,6 +11,7 @@ from html import escape
 from typing import Any
 
 import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from icl_core.contract import knobs, settings_io
 from icl_core.contract.knobs import BadSetting, Knob
@@ -67,10 +68,13 @@ def _choose_preset(menu_key: str, experiment: str, preset: str) -> None:
 
 
 def main_knobs(setting: Setting) -> None:
-    """Draw the knobs that the experiment declares as its main ones, each with what a move costs."""
+    """Draw the knobs that the experiment declares as its main ones, the sliders before the others,
+    each with what a move costs."""
+    all_knobs = knobs.knobs_of(setting.experiment.config)
     fields = [
         field for field in knobs.main_knobs(setting.experiment.config) if has_effect(setting, field)
     ]
+    fields.sort(key=lambda field: all_knobs[field].kind != "slider")
     ready = {} if setting.refused else estimate.ready_values(setting.request)
     shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
     costs = {} if setting.refused else _costs(setting, shown)
@@ -83,40 +87,59 @@ def main_knobs(setting: Setting) -> None:
                 _show_notes(changed, costs.get(field), values, ready.get(field, []))
 
 
-def changes(setting: Setting) -> None:
-    """Draw what differs from the preset as one line that can be edited, and a button back."""
-    _show_line(setting)
+def way_back(setting: Setting) -> None:
+    """Draw the button back to the preset, if anything differs from it."""
     if setting.chosen != knobs.values(setting.preset.config):
         query = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Back to the preset", on_click=address.go, kwargs=query)
 
 
-def other_knobs(setting: Setting) -> None:
-    """Draw the other knobs by group. Several groups can be open; a closed one is not sent, as
-    everything on the page makes a slider's answer slower."""
-    groups: dict[str, list[str]] = {}
+def more_settings(setting: Setting, has_switch: bool) -> None:
+    """Draw, behind one heading, what differs from the preset as a line that can be edited, the
+    other knobs by group, and the switch of trainings that start by themselves if it `has_switch`.
+
+    Several groups can be open; what is closed is not sent, as everything on the page makes a
+    slider's answer slower.
+    """
+    all_knobs = knobs.knobs_of(setting.experiment.config)
     main = knobs.main_knobs(setting.experiment.config)
-    for field, knob in knobs.knobs_of(setting.experiment.config).items():
-        if field not in main:
-            groups.setdefault(knob.group, []).append(field)
-    for number, (group, fields) in enumerate(groups.items()):
-        with st.container(key=f"group-{number}", gap=None):
-            _group(setting, group, fields)
+    others = [field for field in all_knobs if field not in main]
+    groups: dict[str, list[str]] = {}
+    for field in others:
+        groups.setdefault(all_knobs[field].group, []).append(field)
+    with st.container(key="group-more", gap=None):
+        box = _box(setting, "More settings", "more", others)
+    if not box.open:
+        return
+    with box:
+        _show_line(setting)
+        for number, (group, fields) in enumerate(groups.items()):
+            with st.container(key=f"group-{number}", gap=None):
+                _group(setting, group, fields)
+        if has_switch:
+            auto_train.show_switch()
 
 
-def _group(setting: Setting, group: str, fields: list[str]) -> None:
-    """Draw a group behind its heading, beside which stands how many of its knobs are changed."""
+def _box(setting: Setting, title: str, key: str, fields: Sequence[str]) -> ExpanderContainer:
+    """Return the place for some knobs behind a heading, beside which stands how many of them are
+    changed; it is open where one holds a document."""
     all_knobs = knobs.knobs_of(setting.experiment.config)
     base = knobs.values(setting.preset.config)
     changed = sum(setting.chosen[field] != base[field] for field in fields)
     has_document = any(
         all_knobs[field].kind == "document" and setting.chosen[field] for field in fields
     )
-    title = f"{group[:1].upper()}{group[1:]}" or "Settings"
-    box = st.expander(title, has_document, key=f"{setting.id}:group {group}", on_change="rerun")
+    box = st.expander(title, has_document, key=f"{setting.id}:{key}", on_change="rerun")
     if changed:
         # over the end of its heading
         st.html(f'<div class="notes"><span class="changed">{changed} changed</span></div>')
+    return box
+
+
+def _group(setting: Setting, group: str, fields: list[str]) -> None:
+    """Draw a group of knobs behind its heading."""
+    title = f"{group[:1].upper()}{group[1:]}" or "Settings"
+    box = _box(setting, title, f"group {group}", fields)
     if not box.open:
         return
     with box:

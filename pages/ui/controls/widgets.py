@@ -18,27 +18,6 @@ from pages.ui.link.widget_events import set_widget, widget_arguments
 _MOST_STOPS = 300  # of a slider; a knob with more is a number field
 
 
-def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
-    """Draw a list of which each entry is a link to `now` with another value of `field`.
-
-    `titles` holds the label of each value. All settings outside `now` are reset.
-    """
-    set_widget(key, now[field], titles)
-    st.selectbox(
-        label,
-        list(titles),
-        list(titles).index(now[field]),
-        format_func=titles.__getitem__,
-        label_visibility="collapsed",
-        width=340,
-        **widget_arguments(key, _go, key, field, now),
-    )
-
-
-def _go(key: str, field: str, now: dict[str, str]) -> None:
-    address.go(**{**now, field: st.session_state[key]})
-
-
 def can_move(setting: Setting, field: str, run: Run) -> bool:
     """Return whether a field of the view has more than one value for a run."""
     knob = setting.view_knobs[field]

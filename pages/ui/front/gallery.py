@@ -3,8 +3,6 @@
 It reads what was made when the runs were built, and needs neither torch nor the runs.
 """
 
-from base64 import b64encode
-from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -12,12 +10,11 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract.experiment import Paper
 from icl_core.share import gallery
-from icl_core.share.gallery import HEIGHT, WIDTH, Card
+from pages.ui.controls import experiments
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.look.style import is_dark
 
 CSS = (Path(__file__).parents[1] / "browser" / "gallery.css").read_text(encoding="utf-8")
 
@@ -52,16 +49,5 @@ def _card(paper: Paper, experiment: str) -> None:
         if card is None:
             st.caption("Its picture appears once its run is built: `python -m icl_core build`.")
             return
-        st.html(image(experiment_id, card))
+        st.html(experiments.picture(experiment_id, card))
         st.markdown(escape_markdown(card.says))
-
-
-def image(experiment_id: str, card: Card) -> str:
-    """Return a card's picture in the visitor's theme as HTML; empty if there is none."""
-    picture = gallery.picture(experiment_id, is_dark())
-    if picture is None:
-        return ""
-    return (
-        f'<img src="data:image/webp;base64,{b64encode(picture).decode()}" '
-        f'alt="{escape(card.shows)}" width="{WIDTH}" height="{HEIGHT}">'
-    )

@@ -5,7 +5,8 @@ import streamlit as st
 from icl_core import registry
 from icl_core.contract.story import Try
 from icl_core.share import gallery
-from pages.ui.front.gallery import CSS, image
+from pages.ui.controls import experiments
+from pages.ui.front.gallery import CSS
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
@@ -29,9 +30,8 @@ def show(name: str) -> None:
         _own_sequence()
         menu.link("gallery", "See all findings in the gallery")
         menu.link("lessons", "Do a lesson, with exercises")
-    experiments = list(dict.fromkeys(stop[:2] for stop in tour.stops(name)))
     with st.container(key="gallery-seen"):
-        for paper, experiment in experiments:
+        for paper, experiment in dict.fromkeys(stop[:2] for stop in tour.stops(name)):
             _finding(paper, experiment)
     same_tab_links.listen()
 
@@ -43,7 +43,7 @@ def _finding(paper: str, experiment: str) -> None:
     with st.container(border=True, key=f"finding-{paper}-{experiment}", gap="xsmall"):
         menu.link(paper, card.title if card else experiment, {"experiment": experiment})
         if card is not None:
-            st.html(image(id, card))
+            st.html(experiments.picture(id, card))
             st.markdown(escape_markdown(card.seen))
         for outcome in prediction.outcomes(id):
             st.caption(escape_markdown(outcome))

@@ -27,21 +27,25 @@ MOST_CHOSEN = 8  # runs whose buttons are drawn at once
 _TEXT = st.column_config.TextColumn
 _NUMBER = st.column_config.NumberColumn
 _COLUMNS = {
-    "Experiment": _TEXT(width=180),
-    "Nearest preset": _TEXT(width=180, help="The preset whose settings are most like the run's"),
-    "Differs from it by": _TEXT(width=220),
+    "Experiment": _TEXT(width=200),
+    "Nearest preset": _TEXT(width=235, help="The preset whose settings are most like the run's"),
+    "Differs from it by": _TEXT(width=265),
+    "Measured": _TEXT(width=285),
+    "Value": _NUMBER(width=85, format="%.4g"),
+    "Made (UTC)": _TEXT(width=135),
     "Seeds": _NUMBER(width=55),
-    "Measured": _TEXT(width=190),
-    "Value": _NUMBER(width=80, format="%.4g"),
     "±": _NUMBER(width=75, format="%.2g", help="The standard error, over seeds or tasks"),
     "Origin": _TEXT(width=85),
-    "Made (UTC)": _TEXT(width=130),
     "Seconds": _NUMBER(width=75, format="%.0f", help="The time that the training took"),
     "KiB": _NUMBER(width=75, format="%.0f", help="The size of the run's file"),
     "Device": _TEXT(width=110),
 }
-_ROW_HEIGHT = 35  # pixels, Streamlit's own
-_MOST_HEIGHT = 12  # rows that are seen without scrolling in the table
+# The columns that are seen. The others stand below the table for a run that is chosen, and the
+# table's tools show them.
+_SEEN = ("Nearest preset", "Differs from it by", "Measured", "Value", "Made (UTC)")
+_HEAD_HEIGHT = 35  # pixels, Streamlit's own
+_ROW_HEIGHT = 66  # pixels: above 64 Streamlit wraps what a column is too narrow for
+_MOST_HEIGHT = 8  # rows that are seen without scrolling in the table
 
 
 def show(choice: Choice, rows: Sequence[RunRow]) -> None:
@@ -100,8 +104,9 @@ def _nothing(choice: Choice, are_runs: bool) -> None:
 def _table(rows: Sequence[RunRow], claim: str) -> None:
     """Draw a line for each run, and the buttons of those that are chosen."""
     numbers = [row.number(claim) for row in rows]
+    first_columns = _first_columns(rows)
     columns: dict[str, list[Any]] = {
-        **_first_columns(rows),
+        **first_columns,
         "Nearest preset": [row.preset for row in rows],
         "Differs from it by": [row.differs or "nothing" for row in rows],
         "Seeds": [row.seeds for row in rows],
@@ -121,6 +126,8 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
             columns,
             hide_index=True,
             height=_height(len(rows)),
+            row_height=_ROW_HEIGHT,
+            column_order=(*first_columns, *_SEEN),
             key=_key("runs", [row.header.origin + row.header.key for row in rows]),
             on_select="rerun",
             selection_mode="multi-row",
@@ -137,7 +144,7 @@ def _table(rows: Sequence[RunRow], claim: str) -> None:
         )
     _compare(selection)
     for row in selection[:MOST_CHOSEN]:
-        _actions(row)
+        _actions(row, claim)
     if len(selection) > MOST_CHOSEN:
         st.caption(f"{len(selection) - MOST_CHOSEN} more are chosen.")
 
@@ -172,7 +179,7 @@ def _first_columns(rows: Sequence[RunRow]) -> dict[str, list[Any]]:
 
 def _height(count: int) -> int:
     """Return the height of a table with so many lines, in pixels."""
-    return (min(count, _MOST_HEIGHT) + 1) * _ROW_HEIGHT + 3
+    return min(count, _MOST_HEIGHT) * _ROW_HEIGHT + _HEAD_HEIGHT + 3
 
 
 def _key(name: str, keys: Sequence[str]) -> str:
@@ -180,8 +187,8 @@ def _key(name: str, keys: Sequence[str]) -> str:
     return f"{name} {sha256(' '.join(keys).encode()).hexdigest()[:16]}"
 
 
-def _actions(row: RunRow) -> None:
-    """Draw what can be done with a run."""
+def _actions(row: RunRow, claim: str) -> None:
+    """Draw a run with what the table leaves out, and what can be done with it."""
     header = row.header
     with st.container(
         border=True,
@@ -189,7 +196,8 @@ def _actions(row: RunRow) -> None:
         vertical_alignment="center",
         key=f"run-{header.origin}-{header.key}",
     ):
-        st.markdown(f"**{escape_markdown(row.title)}**  \n{escape_markdown(_setting(row))}")
+        lines = map(escape_markdown, (_setting(row), _circumstances(row, claim)))
+        st.markdown("  \n".join([f"**{escape_markdown(row.title)}**", *lines]))
         paper, name = header.experiment.split(".")
         fields = address.run_fields(header.experiment, header.config)
         menu.link(paper, "Open", {"experiment": name, **fields})
@@ -215,6 +223,23 @@ def line(row: RunRow) -> str:
 def _setting(row: RunRow) -> str:
     seeds = f"{row.seeds} seeds" if row.seeds > 1 else ""
     return ", ".join(filter(None, (row.preset, row.differs, seeds)))
+
+
+def _circumstances(row: RunRow, claim: str) -> str:
+    """Return what a run measured for a claim, where it is from, and what it took, in one line."""
+    number = row.number(claim)
+    measured = f"{number.label} {formats.number(number.value)}" if number else ""
+    if number and number.error is not None:
+        measured += f" ± {formats.number(number.error, 2)}"
+    parts = (
+        measured,
+        run_table.ORIGINS[row.origin],
+        formats.duration(row.seconds) if row.seconds is not None else "",
+        formats.exact_size(row.size),
+        row.device,
+        code.note(row.header),
+    )
+    return " · ".join(filter(None, parts))
 
 
 def _delete(header: store.Header) -> None:
@@ -252,6 +277,7 @@ def _groups(choice: Choice, rows: Sequence[RunRow]) -> None:
             columns,
             hide_index=True,
             height=_height(len(groups)),
+            row_height=_ROW_HEIGHT,
             key=key,
             on_select=partial(_open_group, key, choice, groups),
             selection_mode="single-row",

@@ -1,9 +1,10 @@
-"""The drawers under the stage. At most one is open; only its content is computed and sent.
+"""The drawers under the stage, in groups. At most one is open; only its content is computed and
+sent.
 
 The drawer "The model" holds the model's diagram, in which a matrix opens the panel that shows it.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.diagram import Box, Diagram
+from icl_core.contract.drawers import EVIDENCE, GROUPS, WHY, group_of
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
@@ -29,7 +31,7 @@ from pages.ui.stage import live_curves, one_number, panels
 from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
 
-VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
+VIEW, NUMBERS = "View", "Numbers"
 
 
 def names(setting: Setting, run: Run) -> list[str]:
@@ -64,7 +66,7 @@ def show(
     cell: Cell | None,
     training_key: str = "",
 ) -> None:
-    """Draw the row of drawers and the content of the open one.
+    """Draw the choice of a drawer and the content of the open one.
 
     summaries     the experiment's claims
     hidden        names of the panels that open questions hide
@@ -73,19 +75,8 @@ def show(
     """
     titles = names(setting, run)
     requested = requested_drawer()
-    # The key names the beat, so that an answer that left the browser before the next beat's drawer
-    # arrived does not close that drawer.
-    key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
-    value = requested if requested in titles else None
-    set_widget(key, value, titles)
     with st.container(key="drawers"):
-        st.pills(
-            "More",
-            titles,
-            default=value,
-            **widget_arguments(key, _choose, key),
-            label_visibility="collapsed",
-        )
+        _choice(setting, titles, requested if requested in titles else "")
         if requested in titles:
             with st.container(key="drawer"):
                 if requested == NUMBERS:
@@ -109,8 +100,42 @@ def show(
             )
 
 
-def _choose(key: str) -> None:
-    address.write("drawer", st.session_state[key] or "", "")
+def _choice(setting: Setting, titles: Sequence[str], requested: str) -> None:
+    """Draw the groups of the drawers called `titles`, of which each opens its first drawer, and
+    below them the drawers of the group of the `requested` one, if a drawer is open."""
+    by_group: dict[str, list[str]] = {}
+    for group in GROUPS:
+        if drawers := [title for title in titles if group_of(title) == group]:
+            by_group[group] = drawers
+    first_drawers = {group: drawers[0] for group, drawers in by_group.items()}
+    # The keys name the beat, so that an answer that left the browser before the next beat's drawer
+    # arrived does not close that drawer.
+    end = st.query_params.get("beat", "")
+    group = group_of(requested) if requested else ""
+    with st.container(key="drawer-groups"):
+        _names("More", f"{setting.id}:drawers {end}", first_drawers, group)
+    if requested and by_group[group] != [group]:
+        drawers = {drawer: drawer for drawer in by_group[group]}
+        with st.container(key="drawer-names"):
+            _names(group, f"{setting.id}:drawers {group} {end}", drawers, requested)
+
+
+def _names(label: str, key: str, drawers: Mapping[str, str], shown: str) -> None:
+    """Draw a row of names, each of which opens the drawer that `drawers` has for it; pressed again,
+    the name `shown` closes it."""
+    value = shown or None
+    set_widget(key, value, list(drawers))
+    st.pills(
+        label,
+        list(drawers),
+        default=value,
+        **widget_arguments(key, _choose, key, drawers),
+        label_visibility="collapsed",
+    )
+
+
+def _choose(key: str, drawers: Mapping[str, str]) -> None:
+    address.write("drawer", drawers.get(st.session_state[key] or "", ""), "")
 
 
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
