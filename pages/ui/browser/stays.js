@@ -13,7 +13,7 @@ export default function ({ parentElement, setTriggerValue }) {
     for (const type of ["keydown", "keyup"]) link.dispatchEvent(new KeyboardEvent(type, ESCAPE));
   };
   window.addEventListener("click", follow, true);
-  const ends = [holdStill(), tellOffline(), keepFiguresNamed(), letPointsBeDragged()];
+  const ends = [holdStill(), tellOffline(), keepFiguresNamed(), letPointsBeDragged(), answerCancel()];
   return (parentElement.iclStays = () => {
     window.removeEventListener("click", follow, true);
     for (const end of ends) end();

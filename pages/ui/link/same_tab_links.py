@@ -2,8 +2,8 @@
 are kept.
 
 The same component holds the page still while a server that was found again runs it (back.js), says
-when there is no network (offline.js), names figures by their finding (figures.js), and lets points
-be dragged (drag.js).
+when there is no network (offline.js), names figures by their finding (figures.js), lets points be
+dragged (drag.js), and answers a press on Cancel at once (cancel.js).
 """
 
 from html import escape
@@ -18,7 +18,7 @@ from pages.ui.link import pending_address
 _BROWSER = Path(__file__).parents[1] / "browser"
 _JS = frames.browser_file("plotly_parts.js") + "".join(
     (_BROWSER / name).read_text(encoding="utf-8")
-    for name in ("back.js", "offline.js", "figures.js", "drag.js", "stays.js")
+    for name in ("back.js", "offline.js", "figures.js", "drag.js", "cancel.js", "stays.js")
 )
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
 _KEY = "stays"
@@ -27,7 +27,7 @@ _KEY = "stays"
 def listen() -> None:
     """Put the component on the page; without it the links load the page as any other link does.
 
-    It is one component for five tasks because each component costs time at every rerun.
+    It is one component for six tasks because each component costs time at every rerun.
     """
     _STAYS(key=_KEY, on_asked_change=_go)
 
