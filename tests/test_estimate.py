@@ -69,6 +69,17 @@ def test_a_run_made_here_counts_more_than_a_preset(runs):
     assert speed(config(seed=3)) < 10
 
 
+def test_a_training_in_compiled_segments_is_faster_than_the_presets_were(runs, monkeypatch):
+    ship(**{FIRST.name: 12.0})
+    compiler: list[str | None] = ["0.60"]
+    monkeypatch.setattr(estimate.segments, "compiler", lambda experiment, config: compiler[0])
+    assert speed(config(seed=3)) == pytest.approx(12 / estimate.SEGMENTS, rel=1e-3)
+    keep(runs, config(seed=1), 1.0, packages={"numba": "0.60"})
+    assert speed(config(seed=1)) == pytest.approx(1, rel=1e-2)
+    compiler[0] = None  # switched off, or for another experiment
+    assert speed(config(seed=1)) == pytest.approx(estimate.SEGMENTS, rel=1e-2)
+
+
 def test_a_run_of_another_device_is_not_known(runs):
     keep(runs, config(seed=1), 100.0, device="another")
     assert estimate_seconds(Request(TOY, config(seed=2))) is None

@@ -50,18 +50,23 @@ def test_a_size_is_in_kib_or_mib():
 
 
 @pytest.mark.parametrize(
-    ("least", "seconds", "text"),
+    ("seconds", "text"),
     [
-        (10, 12, "about 12 s"),
-        (20, 41, "20 to 41 s"),
-        (80, 200, "80 s to 3 min"),
-        (600, 1500, "10 to 25 min"),
-        (0.2, 0.9, "about 1 s"),
-        (3000, 9000, "50 min to 2.5 h"),
+        (0, "about 1 s"),
+        (9.4, "about 9 s"),
+        (12, "about 10 s"),
+        (41, "about 40 s"),
+        (57, "about 55 s"),
+        (58, "about 1 min"),
+        (89, "about 1 min"),
+        (200, "about 3 min"),
+        (1450, "about 25 min"),
+        (5300, "about 90 min"),
+        (9000, "about 2 h"),
     ],
 )
-def test_the_time_left_is_a_range_on_a_busy_machine(least, seconds, text):
-    assert formats.time_left(least, seconds) == text
+def test_the_time_left_is_one_number_more_exact_the_less_it_is(seconds, text):
+    assert formats.time_left(seconds) == text
 
 
 def test_a_duration_is_as_exact_as_an_estimate():

@@ -82,6 +82,20 @@ def test_a_worker_takes_only_what_its_own_code_was_asked_for(own_store, started)
     assert own_store.exact(TOY, key).info["code"] == OTHER
 
 
+def test_a_job_of_code_that_is_gone_says_so_and_can_be_taken_away(tmp_path):
+    machine = code.place().partition(":")[0]
+    (tmp_path / "icl_core").mkdir()
+    with other_code(folder=f"{machine}:{tmp_path}"):
+        key = ask()
+    assert "waits for a worker" in queue.state(key).message
+    (tmp_path / "icl_core").rmdir()
+    forget_looks()
+    message = queue.state(key).message
+    assert "That folder is gone" in message and message.endswith("cancel it")
+    assert queue.cancel(key)
+    assert [job for job in queue.states() if not job.ended] == []
+
+
 def test_a_job_goes_to_the_code_of_who_asked_last(own_store):
     with other_code():
         key = ask()

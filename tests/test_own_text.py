@@ -254,8 +254,15 @@ def test_the_preset_s_N_is_kept_beside_a_text(here):
     line.input(f"text={digest}").run()
     assert app.query_params["N"] == "99"
     line = labelled(app.text_input, LINE_LABEL)
+    assert not app.info
     line.input("").run()
     assert not {"text", "N", "K"} & set(app.query_params)
+    (said,) = app.info
+    assert f"Add `text={digest}` to use it again" in said.value
+    labelled(app.text_input, LINE_LABEL).input(f"text={digest}").run()
+    assert app.query_params["text"] == digest and not app.info
+    labelled(app.text_input, LINE_LABEL).input("text=").run()  # which names it
+    assert "text" not in app.query_params and not app.info
     config = registry.experiment("birth.induction").config(text=digest, N=65)
     fields = address.run_fields("birth.induction", config)
     assert fields["text"] == digest and fields["N"] == "65"

@@ -21,7 +21,6 @@ from icl_core.jobs.phase_helper import (
     assist,
     identity_of,
 )
-from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.request import Request
 from icl_core.training import phases
@@ -271,27 +270,29 @@ def test_a_result_of_an_earlier_form_counts_as_none(job):
     assert own(job).take(["a"]).made is None
 
 
-def test_the_time_left_is_by_the_last_five_seconds(job, clock, monkeypatch):
-    """By the clock and, as far as the processor was free, by the seconds of computing."""
-    computed = [0.0]
-    monkeypatch.setattr(device, "clock", lambda: computed[0])
+def test_the_time_left_is_by_the_last_five_seconds_and_later_by_more(job, clock):
     progress = own(job)
-    progress.enter("walking", 0, 1000)
-    # ten steps a second for ten seconds, then one a second, of which the processor has half
-    for second in range(1, 11):
-        clock[0] += 1
-        computed[0] += 1
-        progress.report(10 * second, 1000, 1.0, dict, dict)
-        progress.write_state()
-    assert job.state()["seconds_left"] == pytest.approx(90)
-    assert job.state()["least_seconds_left"] == pytest.approx(90)
-    for second in range(1, 11):
-        clock[0] += 1
-        computed[0] += 0.5
-        progress.report(100 + second, 1000, 1.0, dict, dict)
-        progress.write_state()
-    assert job.state()["seconds_left"] == pytest.approx(890)
-    assert job.state()["least_seconds_left"] == pytest.approx(445)
+    progress.enter("walking", 0, 10_000)
+    step = [0]
+
+    def go_on(seconds: int, steps_a_second: int) -> float:
+        """Return the time left after so many more seconds."""
+        for _ in range(seconds):
+            clock[0] += 1
+            step[0] += steps_a_second
+            progress.report(step[0], 10_000, 1.0, dict, dict)
+            progress.write_state()
+        return job.state()["seconds_left"]
+
+    assert go_on(10, 10) == pytest.approx(990)
+    assert go_on(10, 1) == pytest.approx(9890)  # of the last five seconds, or ten
+    # of forty seconds the last twenty count: five at two steps a second, fifteen at ten
+    assert go_on(5, 2) > 4000
+    assert go_on(15, 10) == pytest.approx((10_000 - 270) / (160 / 20))
+    # a pause of five seconds after ten minutes is one of the last minute's
+    go_on(560, 10)
+    left = go_on(5, 1)
+    assert left == pytest.approx((10_000 - step[0]) / (555 / 60))
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):

@@ -233,8 +233,5 @@ def _is_state(value: Any) -> bool:
         and all(type(number) in (int, float) and 0 <= number < 2**63 for number in numbers)
         and isinstance(value.get("kept", False), bool)
         and type(value.get("loss", 0.0)) in (int, float)
-        and all(
-            type(value.get(name) or 0.0) in (int, float)
-            for name in ("seconds_left", "least_seconds_left")
-        )
+        and type(value.get("seconds_left") or 0.0) in (int, float)
     )

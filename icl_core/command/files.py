@@ -48,11 +48,17 @@ def add_commands(add: AddCommand) -> None:
     figure.add_argument(
         "--out", required=True, type=output_path, metavar="FILE", help="ends in .html or .json"
     )
-    stage = add("stage", _stage, "write a run's stage with its clock as one page")
+    stage = add("stage", _stage, "write a run's stage: a page with its clock, a picture, or a film")
     add_setting(stage)
     stage.add_argument(
-        "--out", required=True, type=output_path, metavar="FILE", help="ends in .html"
+        "--out",
+        required=True,
+        type=output_path,
+        metavar="FILE",
+        help="ends in .html, or, with a Chromium, in .svg, .pdf (1920 × 1080) or .webp (the film)",
     )
+    stage.add_argument("--step", type=int, metavar="N", help="the training step of a picture")
+    stage.add_argument("--dark", action="store_true", help="a picture or film in the dark theme")
     organism = add(
         "organism", _organism, "write a run's model in the layout of GPT-2, with what is known"
     )
@@ -98,7 +104,7 @@ def _figure(options: argparse.Namespace) -> int:
     headline = _drawn("the headline", lambda: experiment.headline(run, view), problems)
     if panels:
         write = export.json_text if options.out.suffix == ".json" else export.html_text
-        write_text(options.out, write(experiment.title, headline or "", panels))
+        write_file(options.out, write(experiment.title, headline or "", panels).encode())
     print_problems(problems)
     return FAILED if problems else DONE
 
@@ -138,17 +144,29 @@ def _drawn(what: str, draw: Callable[[], T], problems: list[str]) -> T | None:
         return None
 
 
-def write_text(path: Path, text: str) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """Write a file; raises `Failed` where that is impossible."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(content)
     except OSError as problem:
         raise Failed(f"{path} could not be written: {problem.strerror}") from problem
 
 
 def _stage(options: argparse.Namespace) -> int:
-    check_file(options.out, (".html",))
-    write_text(options.out, _library_run(options).html())
+    from icl_core.share import pictures, talk
+
+    ending = options.out.suffix
+    check_file(options.out, (".html", *talk.ENDINGS))
+    run = _library_run(options)
+    if ending == ".html":
+        write_file(options.out, run.html().encode())
+        return DONE
+    try:
+        view = run.view(options.step)
+        content = talk.draw(options.experiment, run.run, view, ending, options.dark)
+    except pictures.NotTaken as problem:
+        raise Failed(str(problem)) from problem
+    write_file(options.out, content)
     return DONE
 
 

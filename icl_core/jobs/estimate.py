@@ -14,6 +14,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -32,6 +33,7 @@ from icl_core.runs.disk import write_whole
 from icl_core.runs.header import stored_settings, typed_config
 from icl_core.runs.request import Request
 from icl_core.runs.settings_index import SettingsIndex
+from icl_core.training import segments
 
 
 class PresetSeconds(NamedTuple):
@@ -114,6 +116,8 @@ FIGURES = 0.7  # seconds from the request to a worker, and from the run to its f
 NEAR = 0.01  # a distance between settings that makes no difference
 TRAINED_HERE = 4.0  # weight of a run trained on this machine; that of a preset's is 1
 OLD = 86400.0  # seconds after which a measured pace is forgotten
+# times as fast as by torch are trainings in compiled segments: 2.2 to 17, see tests/bench/README.md
+SEGMENTS = 6.0
 
 
 class _KnownRun(NamedTuple):
@@ -127,7 +131,7 @@ class _KnownRun(NamedTuple):
 
 class _TrainedHere(NamedTuple):
     """The runs that were trained on this machine: their numbers in the index, and the logarithms of
-    their seconds per cost, both of shape (runs,)."""
+    their seconds per cost, as if by torch alone, both of shape (runs,)."""
 
     numbers: np.ndarray
     logarithms: np.ndarray
@@ -190,7 +194,8 @@ def _trained_here(index: SettingsIndex, alone: bool) -> _TrainedHere:
     for _, header in runs:
         cost = _cost(registry.experiment(header.experiment).cost, typed_config(header))
         seconds = (header.waited if alone else None) or header.info["seconds"]
-        logarithms.append(math.log(seconds / cost))
+        by_torch = seconds * SEGMENTS if segments.is_compiled(header.info) else seconds
+        logarithms.append(math.log(by_torch / cost))
     return _TrainedHere(np.array([run[0] for run in runs], np.intp), np.array(logarithms))
 
 
@@ -215,7 +220,11 @@ def _estimate(
     )
     logarithms = [math.log(run.seconds / run.cost) for run in presets]
     mean = weights @ np.concatenate([logarithms, here.logarithms]) / weights.sum()
-    return FIGURES + math.exp(mean) * experiment.cost(config)
+    by_torch = math.exp(mean) * experiment.cost(config)
+    with suppress(BadSetting):  # of the environment, which refuses a training once it is asked for
+        if segments.compiler(experiment, config):
+            return FIGURES + by_torch / SEGMENTS
+    return FIGURES + by_torch
 
 
 @lru_cache(4096)

@@ -36,14 +36,16 @@ from icl_core.runs.file import Damaged, pack, read
 
 FIRST_WRITE = 0.15  # seconds between two writes of state and curves, at first
 WRITE = 0.5  # and later, if writing is fast
-RECENT = 5.0  # seconds by whose steps the time left is told
+# Seconds by whose steps the time left is told: the later half of the training's, within these
+# bounds, so that what is told grows steadier.
+RECENT = 5.0
+LONGEST_RECENT = 60.0
 
 
 class _Reading(NamedTuple):
-    """How many steps were timed so far: at which time, after how many seconds of computing."""
+    """How many steps were timed so far, and at which time."""
 
     time: float
-    computed: float
     steps: int
 
 
@@ -92,7 +94,7 @@ class JobProgress(SharedProgress):
         self._steps_not_timed = self.first_step + self.shared.steps_elsewhere()
         self.start = time.monotonic()
         self._clock_start = self._clock()
-        self._readings = [_Reading(self.start, self._clock_start, 0)]
+        self._readings = [_Reading(self.start, 0)]
         self._look_at = self.start
         self._write_at = self.start
         self._checkpoint_at = self.start + FIRST_CHECKPOINT
@@ -195,8 +197,7 @@ class JobProgress(SharedProgress):
         """Write the state for the pages."""
         step = min(self._step + self.shared.steps_elsewhere(), self.total)
         phase, first, steps = self._phase
-        seconds, computed = self._step_seconds(step - self._steps_not_timed)
-        remaining = self.total - step
+        seconds = self._step_seconds(step - self._steps_not_timed)
         with suppress(OSError):  # the state before stays
             self.job.write_state(
                 status="running",
@@ -208,9 +209,7 @@ class JobProgress(SharedProgress):
                 phase_steps=steps,
                 loss=self.loss,
                 seconds=self.seconds(),
-                seconds_left=None if seconds is None else remaining * seconds,
-                # While this worker waits for others, its computing says nothing.
-                least_seconds_left=remaining * computed if computed is not None and steps else None,
+                seconds_left=None if seconds is None else (self.total - step) * seconds,
                 together=self.together,
                 message=self._obstacle,
                 pid=os.getpid(),
@@ -220,24 +219,23 @@ class JobProgress(SharedProgress):
                 tries=self.tries,
             )
 
-    def _step_seconds(self, timed_steps: int) -> tuple[float | None, float | None]:
-        """Return the seconds that a step takes at the pace of the last RECENT seconds, by the clock
-        and of computing; None before the first step. `timed_steps` are those done since the
+    def _step_seconds(self, timed_steps: int) -> float | None:
+        """Return the seconds that a step takes, by the clock, at the pace of the later half of the
+        training's seconds; None before the first step. `timed_steps` are those done since the
         start, by this worker and its helpers."""
-        now = _Reading(time.monotonic(), self._clock(), timed_steps)
+        now = _Reading(time.monotonic(), timed_steps)
+        recent = min(LONGEST_RECENT, max(RECENT, (now.time - self.start) / 2))
         if timed_steps < self._readings[-1].steps:  # a training has begun again
             self._readings = [now]
         earlier = [reading for reading in self._readings if reading.steps < timed_steps]
         if not earlier:
-            return None, None
-        old = [reading for reading in earlier if reading.time <= now.time - RECENT]
+            return None
+        old = [reading for reading in earlier if reading.time <= now.time - recent]
         since = old[-1] if old else earlier[0]
         self._readings = [reading for reading in self._readings if reading.time >= since.time]
         if timed_steps > self._readings[-1].steps:
             self._readings.append(now)
-        steps = timed_steps - since.steps
-        by_clock = (now.time - since.time) / steps
-        return by_clock, min((now.computed - since.computed) / steps, by_clock)
+        return (now.time - since.time) / (timed_steps - since.steps)
 
     def _save_checkpoint(self, state: Tensors) -> None:
         """Write a checkpoint. If that fails the one before stays, and the state says so."""
@@ -305,7 +303,7 @@ class PreviewWriter:
         self.together = 1
         self._path = path
         self._clock = clock
-        self._due = clock() + PREVIEW_INTERVAL
+        self._due = clock()  # the first one before the first step
 
     def write(
         self,

@@ -154,10 +154,14 @@ def _asked_elsewhere(job: JobState) -> str:
     """Return in words for which other code a job waits; "" if it is for the code here."""
     if table.is_for_code_here(job.environment):
         return ""
-    return (
-        f"it was asked for by {code.described(job.environment[table.CODE])}, with version "
-        f"{job.version} of {job.experiment}, and waits for a worker of that; here is {code.name()}"
+    identity = job.environment[table.CODE]
+    asked = (
+        f"it was asked for by {code.described(identity)}, with version {job.version} of "
+        f"{job.experiment}"
     )
+    if code.is_gone(identity):
+        return f"{asked}. That folder is gone, so nothing will train it: cancel it"
+    return f"{asked}, and waits for a worker of that; here is {code.name()}"
 
 
 def _state(key: str) -> JobState | None:

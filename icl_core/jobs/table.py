@@ -48,7 +48,6 @@ class JobState:
     loss: float = math.nan
     seconds: float = 0.0  # of training so far
     seconds_left: float | None = None  # at the pace of its last seconds
-    least_seconds_left: float | None = None  # the same, if it had its cores for itself from now on
     message: str = ""
     left: bool = False  # it was cancelled because nobody watched it any more
     kept: bool = False  # it has ended, and its checkpoint stays for the next request

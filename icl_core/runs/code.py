@@ -63,6 +63,13 @@ def as_seen_here(other: str) -> str:
     return identity() if other_name == name() or other_place == place() else other
 
 
+def is_gone(other: str) -> bool:
+    """Return whether an identity is of code whose folder was on this machine and is there no
+    more."""
+    machine, _, folder = other.partition("@")[2].partition(":")
+    return machine == platform.node() and not Path(folder, _CORE.name).is_dir()
+
+
 def described(other: str) -> str:
     """Return an identity in words: "1.0.0+1a2b3c4d5e6f in machine:/folder"."""
     return shown_name(other.replace("@", " in ", 1), 200) or "an earlier version of the dashboard"

@@ -7,10 +7,11 @@ and in the type of the dashboard.
 import base64
 import importlib.util
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from icl_core.figures.stage_seat import narrowed
 from icl_core.figures.style import FAMILY, INK, PAPER, TO_DARK, themed
 from icl_core.share import chromium
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 PIXELS = (680, 440)  # of a picture
 WIDTH, HEIGHT = 386, 250  # in which its figures are drawn, with the type of the stage
 COLOURS = 256  # of a picture: its most frequent ones, and those between them, rounded to these
@@ -28,7 +32,7 @@ INDENT = 30  # of the width, left of the names of lines
 MARGIN = 14  # right of a map, in place of its colour bar
 BARE = {"l": 28, "r": 8, "t": 4, "b": 24}  # margins of one of several panels, without tick labels
 MISSING = (
-    "the gallery's pictures were not taken: they need Playwright and a Chromium "
+    "not taken: that needs Playwright and a Chromium "
     "(pip install -r tests/requirements.txt, then python tests/chromium.py)"
 )
 
@@ -78,28 +82,38 @@ def take(scenes: Sequence[dict[str, Any]]) -> list[bytes]:
 
 
 def _take(scenes: Sequence[dict[str, Any]]) -> list[bytes]:
+    with open_page("the gallery's pictures were", (WIDTH, HEIGHT), PIXELS[0] / WIDTH) as page:
+        page.set_content(_page())
+        taken: list[bytes] = []
+        for each in scenes:
+            page.evaluate("(scene) => drawPicture(scene)", each)
+            taken.append(_small(page.screenshot()))
+        return taken
+
+
+@contextmanager
+def open_page(what: str, size: tuple[int, int], scale: float = 1.0) -> Iterator["Page"]:
+    """Yield an empty page of a Chromium, of some size and with `scale` pixels for each of its own.
+
+    Raises `NotTaken`, whose text begins with `what`, such as "the pictures were", if there is no
+    Chromium, or if it cannot do what it is told.
+    """
     path = chromium.find()
     try:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
-        raise NotTaken(MISSING) from None
+        path = None
     if path is None:
-        raise NotTaken(MISSING)
-    size: Any = {"width": WIDTH, "height": HEIGHT}
+        raise NotTaken(f"{what} {MISSING}")
+    viewport: Any = dict(zip(("width", "height"), size, strict=True))
     try:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=path, args=list(_SWITCHES))
-            page = browser.new_page(viewport=size, device_scale_factor=PIXELS[0] / WIDTH)
-            page.set_content(_page())
-            taken: list[bytes] = []
-            for each in scenes:
-                page.evaluate("(scene) => drawPicture(scene)", each)
-                taken.append(_small(page.screenshot()))
+            yield browser.new_page(viewport=viewport, device_scale_factor=scale)
             browser.close()
-            return taken
     except Error as problem:
         reason = str(problem).partition("\n")[0]
-        raise NotTaken(f"the gallery's pictures were not taken: {reason}") from problem
+        raise NotTaken(f"{what} not taken: {reason}") from problem
 
 
 def _page() -> str:
@@ -107,11 +121,11 @@ def _page() -> str:
 
     script = frames.browser_file("picture.js")
     return _PAGE.format(
-        font=_font(), family=FAMILY, title=TITLE, plotly=get_plotlyjs(), script=script
+        font=font_rule(), family=FAMILY, title=TITLE, plotly=get_plotlyjs(), script=script
     )
 
 
-def _font() -> str:
+def font_rule() -> str:
     """Return the rule for the dashboard's own type, which Streamlit brings with it; empty where it
     is not installed."""
     streamlit = importlib.util.find_spec("streamlit")

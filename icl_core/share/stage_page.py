@@ -73,7 +73,7 @@ def style() -> str:
     return f".icl-stage {{ {transport} }}\n{stage}"
 
 
-def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
+def stage_data(experiment: Experiment, run: Run, view: Any, dark: bool = False) -> dict[str, Any]:
     """Return what the script draws: titles, headlines, steps and panels with their frames (see
     stage.js). Raises `CannotDraw` if no panel of the stage can be drawn."""
     moves = bool(run.snapshot_steps) and "snapshot" in knobs_of(experiment.view)
@@ -85,7 +85,7 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
     for drawing in experiment.drawings:
         if drawing.place == STAGE and drawing.applies(run.config):
             moving = views if drawing.moving else [view]
-            panels.extend(_panel(drawing, run, moving, at))
+            panels.extend(_panel(drawing, run, moving, at, dark))
     if not panels:
         raise CannotDraw("Nothing of this run's stage can be drawn.")
     return {
@@ -100,18 +100,24 @@ def stage_data(experiment: Experiment, run: Run, view: Any) -> dict[str, Any]:
     }
 
 
-def _panel(drawing: Drawing, run: Run, views: list[Any], at: int) -> list[dict[str, Any]]:
+def _panel(
+    drawing: Drawing, run: Run, views: list[Any], at: int, dark: bool
+) -> list[dict[str, Any]]:
     """Return a drawing's panel at each view as one for the script, drawn at the snapshot `at`; none
     if it is a table, or cannot be drawn."""
     try:
         panels = [drawing.panel(run, view) for view in views]
     except CannotDraw:
         return []
-    states = [tag_figure(panel, drawing.name, index) for index, panel in enumerate(panels)]
+    states: list[Panel] = []
+    for index, panel in enumerate(panels):
+        if panel.figure is not None:
+            panel = replace(panel, figure=figures.themed(panel.figure, dark))
+        states.append(tag_figure(panel, drawing.name, index))
     pictures = [panel.figure.to_dict() for panel in states if panel.figure is not None]
     if not pictures:
         return []
-    last: Panel = states[-1]
+    last = states[-1]
     panel = {
         "name": drawing.name,
         "titles": [state.title for state in states],

@@ -2,6 +2,7 @@
 another server."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -94,6 +95,28 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(
     expect(tab.locator("[data-live]")).to_have_count(2)  # and what was trained stays
     expect(tab.locator(".clock")).to_be_visible()
     assert still(tab) == approx(before, abs=1)
+
+
+def test_a_training_tells_one_time_and_shows_its_curve_and_cancel_is_answered_at_once(
+    server: str, window: Window
+) -> None:
+    tab = go(window(), f"{server}/{SLOW}&seed=6")
+    train(tab)
+    expect(training(tab)).to_have_text(re.compile(r" · about \d+ (s|min|h) left$"))
+    curve = tab.locator(".st-key-progress .sparklines img")
+    expect(curve).to_be_visible()
+    before = curve.get_attribute("src")
+    until(lambda: curve.get_attribute("src") != before, "the curve grows")
+    # in the same turn of the browser: no server can have answered
+    said = tab.get_by_role("button", name="Cancel").evaluate(
+        """button => {
+            button.click();
+            const words = getComputedStyle(button.querySelector("p"), "::after").content;
+            return [words, button.getAttribute("aria-label")];
+        }"""
+    )
+    assert said == ['"Cancelling"', "Cancelling"]
+    expect(tab.get_by_text("Stopped at step")).to_be_visible()
 
 
 @pytest.mark.long

@@ -15,6 +15,7 @@ export default function ({ parentElement, setTriggerValue }) {
   window.addEventListener("click", follow, true);
   const ends = [
     holdStill(), tellOffline(), keepFiguresNamed(), letPointsBeDragged(), letExperimentsBeChosen(),
+    answerCancel(),
   ];
   return (parentElement.iclStays = () => {
     window.removeEventListener("click", follow, true);

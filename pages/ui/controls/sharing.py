@@ -15,6 +15,7 @@ from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import STAGE
 from icl_core.contract.publication import software_bibtex
 from icl_core.contract.settings_io import file_stem
+from icl_core.figures import frames
 from icl_core.machine import folders
 from icl_core.runs import store
 from icl_core.runs.header import stored_settings, typed_config
@@ -25,11 +26,22 @@ from pages.ui.link.address import Setting
 
 _READABLE = ":,;/()"  # characters that a query may hold as they are
 _BROWSER = Path(__file__).parents[1] / "browser"
+
+
+def _read(name: str) -> str:
+    return (_BROWSER / name).read_text(encoding="utf-8")
+
+
 _LINK = st.components.v2.component(
-    "icl_link",
-    html=(_BROWSER / "link.html").read_text(encoding="utf-8"),
-    css=(_BROWSER / "link.css").read_text(encoding="utf-8"),
-    js=(_BROWSER / "link.js").read_text(encoding="utf-8"),
+    "icl_link", html=_read("link.html"), css=_read("link.css"), js=_read("link.js")
+)
+_TALK = st.components.v2.component(
+    "icl_talk",
+    html=_read("talk_menu.html"),
+    css=_read("link.css"),
+    js="".join(map(frames.browser_file, ("plotly_parts.js", "picture_parts.js", "talk.js")))
+    + _read("parts.js")
+    + _read("talk_menu.js"),
 )
 
 
@@ -74,10 +86,13 @@ def tools(setting: Setting, header: Header | None) -> None:
 
 
 def _exports(setting: Setting, header: Header) -> None:
-    st.markdown(
-        "**Export** the run. The numbers of each figure are in the drawer Numbers, its pictures in "
-        "its toolbar."
+    st.markdown("**For a talk**: the stage at 1920 × 1080, in the theme on screen.")
+    _TALK(key="talk")
+    st.caption(
+        "The browser's print window saves the PDF. The film is an animated WebP with every "
+        "snapshot of the clock. Each panel has SVG and PDF in its toolbar."
     )
+    st.markdown("**Export** the run. The numbers of each figure are in the drawer Numbers.")
     config = typed_config(header)
     stem = file_stem(setting.id, config, setting.preset.config)
     name = f"{stem}-{header.digest[:8]}.safetensors"

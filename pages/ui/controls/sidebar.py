@@ -27,6 +27,7 @@ from pages.ui.look.escape import escape_markdown
 
 LINE_LABEL = "Setting as text"
 _REFUSED_LINE = "refused line"  # in the session: experiment, line shown, line typed, and why
+_LEFT_OUT = "left out of the line"  # in the session: experiment, line, and what it does not name
 _COST_HELP = "What the next stop of this knob costs: at once, a few seconds, or a press on Run."
 
 
@@ -266,6 +267,12 @@ def _show_line(setting: Setting) -> None:
     )
     if is_refused:
         st.error(f"{escape_markdown(reason[:1].upper() + reason[1:])}.")
+    left_id, left_line, left_out = st.session_state.get(_LEFT_OUT, ("", "", ""))
+    if left_out and (left_id, left_line) == (setting.id, line):
+        st.info(
+            f"This line does not name what you gave, which is no longer used. Add `{left_out}` to "
+            "use it again."
+        )
 
 
 def _example_line(setting: Setting) -> str:
@@ -285,6 +292,13 @@ def _line_changed(key: str, setting: Setting, line: str) -> None:
         st.session_state[_REFUSED_LINE] = setting.id, line, typed, str(problem)
         return
     st.session_state.pop(_REFUSED_LINE, None)
+    left_out = "; ".join(
+        f"{field}={setting.chosen[field]}"
+        for field, knob in knobs.knobs_of(setting.experiment.config).items()
+        if knob.kind == "document" and setting.chosen[field] and field not in named
+    )
+    new_line = settings_io.to_line(setting.experiment.config, values, base)
+    st.session_state[_LEFT_OUT] = setting.id, new_line, left_out
     address.write_all({field: (values[field], base[field]) for field in base})
 
 

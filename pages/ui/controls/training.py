@@ -3,8 +3,10 @@ line of the stage; the model as it is so far; and the menu of longer trainings o
 
 import math
 import time
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -12,6 +14,7 @@ import streamlit as st
 from icl_core.contract.experiment import LENGTH, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.message import sentence
+from icl_core.figures.svg import HEIGHT, WIDTH, sparklines
 from icl_core.jobs import job_progress, phase_helper, queue, spawn
 from icl_core.jobs.estimate import estimate_seconds, estimates
 from icl_core.jobs.folder import write_problem
@@ -24,6 +27,7 @@ from pages.ui.link.address import Setting
 from pages.ui.look import formats
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
+from pages.ui.look.style import is_dark
 
 INTERVAL = 0.3  # seconds between updates of a job's state
 OLD_MODEL = 3.0  # seconds; an older preview says its age
@@ -248,6 +252,7 @@ def _progress_bar(job: queue.JobState, request: Request) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="progress"):
         share = min(job.step / job.total, 1.0) if job.total else 0.0
         st.progress(share, text=escape_markdown(describe(job)))
+        show_curves(job, 1)
         if visitors.can_end(job.key):
             st.button("Cancel", key="cancel", on_click=cancel, args=(job.key,))
         elif is_active(job):
@@ -258,6 +263,23 @@ def _progress_bar(job: queue.JobState, request: Request) -> None:
                 args=(request,),
                 help="Another visitor asked for it. Ask too, and it goes on whatever they do.",
             )
+
+
+def show_curves(job: queue.JobState, most: int) -> None:
+    """Draw the first curves, `most` of them, of a job that has some."""
+    run = queue.partial_curves(job.key) if job.status == "running" else None
+    if run is None:
+        return
+    pictures = ""
+    for line in sparklines(run.tensors, most, is_dark()):
+        source = b64encode(line.svg.encode()).decode()
+        name = line.name.replace("_", " ")
+        pictures += (
+            f'<img src="data:image/svg+xml;base64,{source}" width="{WIDTH}" height="{HEIGHT}" '
+            f'alt="{escape(name)} so far"> {escape(name)} {formats.number(line.last)} '
+        )
+    if pictures:
+        st.html(f'<span class="sparklines">{pictures}</span>')
 
 
 def cancel(key: str) -> None:
@@ -313,10 +335,7 @@ def _describe_running(job: queue.JobState) -> str:
     else:
         step = job.step
         steps = job.total
-    left = ""
-    if job.seconds_left is not None:
-        least = job.seconds_left if job.least_seconds_left is None else job.least_seconds_left
-        left = f" · {formats.time_left(least, job.seconds_left)} left"
+    left = "" if job.seconds_left is None else f" · {formats.time_left(job.seconds_left)} left"
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"
 

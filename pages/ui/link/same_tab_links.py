@@ -3,7 +3,8 @@ are kept.
 
 The same component holds the page still while a server that was found again runs it (back.js), says
 when there is no network (offline.js), names figures by their finding (figures.js), lets points be
-dragged (drag.js), and the panel of experiments be searched and walked by keys (experiments.js).
+dragged (drag.js), has the panel of experiments searched and walked by keys (experiments.js), and
+answers a press on Cancel at once (cancel.js).
 """
 
 from html import escape
@@ -18,7 +19,10 @@ from pages.ui.link import pending_address
 _BROWSER = Path(__file__).parents[1] / "browser"
 _JS = frames.browser_file("plotly_parts.js") + "".join(
     (_BROWSER / name).read_text(encoding="utf-8")
-    for name in ("back.js", "offline.js", "figures.js", "drag.js", "experiments.js", "stays.js")
+    for name in (
+        *("back.js", "offline.js", "figures.js", "drag.js"),
+        *("experiments.js", "cancel.js", "stays.js"),
+    )
 )
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
 _KEY = "stays"

@@ -39,18 +39,20 @@ def exact_size(count: int) -> str:
     return f"{count / MIB:.1f} MiB" if count >= MIB else f"{count / KIB:.1f} KiB"
 
 
-BUSY = 1.4  # times as long as on an idle machine, from which both times are told
-
-
-def time_left(least: float, seconds: float) -> str:
-    """Return the time that a training still takes: a range on a busy machine, "20 to 40 s", where
-    `least` is what it takes once nothing else runs."""
-    shortest = duration(least).removeprefix("about ")
-    longest = duration(seconds).removeprefix("about ")
-    if seconds < BUSY * least or shortest == longest:
-        return duration(seconds)
-    unit = longest.partition(" ")[2]
-    return f"{shortest.removesuffix(f' {unit}')} to {longest}"
+def time_left(seconds: float) -> str:
+    """Return the time that a training still takes, more exactly the less it is: "about 20 min",
+    "about 9 min", "about 35 s", "about 4 s"."""
+    if seconds < 57.5:  # 60 s are a minute
+        count = seconds
+        unit = "s"
+    elif seconds < 5400:
+        count = seconds / 60
+        unit = "min"
+    else:
+        count = seconds / 3600
+        unit = "h"
+    step = 1 if count < 10 else 5
+    return f"about {max(step * round(count / step), 1)} {unit}"
 
 
 def duration(seconds: float | None) -> str:

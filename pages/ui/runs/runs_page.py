@@ -1,10 +1,8 @@
 """The page of runs: trainings under way with their curves so far, all runs as one table, and what
 visitors gave: a run's file, and documents (counts of texts, matrices, weights)."""
 
-from base64 import b64encode
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from html import escape
 
 import streamlit as st
 
@@ -14,7 +12,6 @@ from icl_core.contract.message import sentence
 from icl_core.evidence import run_table
 from icl_core.evidence.run_table import RunRow
 from icl_core.figures.character_labels import isolated
-from icl_core.figures.svg import HEIGHT, WIDTH, sparklines
 from icl_core.jobs import queue
 from icl_core.machine import limits
 from icl_core.runs import documents, owners, store
@@ -25,7 +22,6 @@ from pages.ui.link import address, same_tab_links, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.look.style import is_dark
 from pages.ui.runs import run_filters, run_list
 
 CURVES = 2  # of a job
@@ -81,7 +77,7 @@ def _job(job: queue.JobState) -> None:
         st.markdown(
             f"**{escape_markdown(_job_title(job))}** · {escape_markdown(training.describe(job))}"
         )
-        _curves(job)
+        training.show_curves(job, CURVES)
         _open_job(job)
         if visitors.can_end(job.key):
             st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
@@ -100,23 +96,6 @@ def _open_job(job: queue.JobState) -> None:
         paper, name = job.experiment.split(".")
         fields = address.run_fields(job.experiment, job.config)
         menu.link(paper, "Open", {"experiment": name, **fields})
-
-
-def _curves(job: queue.JobState) -> None:
-    """Draw the first curves of a job that has some."""
-    run = queue.partial_curves(job.key) if job.status == "running" else None
-    if run is None:
-        return
-    pictures = ""
-    for line in sparklines(run.tensors, CURVES, is_dark()):
-        source = b64encode(line.svg.encode()).decode()
-        name = line.name.replace("_", " ")
-        pictures += (
-            f'<img src="data:image/svg+xml;base64,{source}" width="{WIDTH}" height="{HEIGHT}" '
-            f'alt="{escape(name)} so far"> {escape(name)} {formats.number(line.last)} '
-        )
-    if pictures:
-        st.html(f'<span class="sparklines">{pictures}</span>')
 
 
 def _documents(runs: Sequence[RunRow]) -> None:

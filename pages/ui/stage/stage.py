@@ -1,8 +1,8 @@
 """The stage: the headline, the clock and the panels that it moves; and the drawers, which show the
 snapshot where the clock rests.
 
-The browser saves its charts as pictures, PNG and SVG with their title, the setting and a file name
-(browser/pictures.js), and shows them full screen (browser/full_screen.js).
+The browser saves its charts as pictures, PNG, SVG and PDF with their title, the setting and a file
+name (browser/pictures.js), and shows them full screen (browser/full_screen.js).
 """
 
 from bisect import bisect_right
@@ -41,7 +41,7 @@ _PICTURES_JS = "".join(
 _PICTURES = st.components.v2.component(
     "icl_pictures",
     html="<span hidden></span>",
-    js=frames.browser_file("plotly_parts.js") + _PICTURES_JS,
+    js="".join(map(frames.browser_file, ("plotly_parts.js", "picture_parts.js"))) + _PICTURES_JS,
 )
 SEEDS_WIDTH = 96  # pixels of the choice of a seed
 

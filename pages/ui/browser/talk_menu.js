@@ -1,0 +1,84 @@
+/* The menu's part for talks: the stage on screen as a picture, and the film of its clock (talk.js). */
+
+/* The panels on the stage that are figures. */
+const panelsOnScreen = () =>
+  [...document.querySelectorAll('[class*="st-key-seat-"] .seat-title [data-title]')]
+    .map((title) => {
+      const seat = title.closest('[class*="st-key-seat-"]');
+      const plot = [...seat.querySelectorAll(".js-plotly-plot")].find(({ offsetParent }) => offsetParent);
+      const wide = seat.className.includes("st-key-seat-wide-");
+      return { name: title.dataset.title, title: title.textContent, wide, figure: plot };
+    })
+    .filter(({ figure }) => figure?.layout);
+
+/* A panel at a snapshot of the clock, as the clock would show it; as it is where the clock does not move it. */
+function panelAt(shown, run, index) {
+  const panel = stage.panels.get(shown.name);
+  const frame = panel?.run === run && panel.whole && frameOf(panel, index);
+  if (!frame) return shown;
+  const { data, layout } = structuredClone(panel.whole);
+  frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
+  const title = panel.titles?.[index] ?? shown.title;
+  return { ...shown, title, figure: { data, layout: { ...layout, ...frame.layout } } };
+}
+
+/* What the menu saves: `names` of its files, the clock's `steps`, the `look`, and scenes. */
+function whatIsShown() {
+  const { pictures } = [...(window.iclParts ?? [])].find(({ data }) => data.pictures)?.data ?? {};
+  const panels = panelsOnScreen();
+  if (!pictures || !panels.length || !window.Plotly?.toImage) return null;
+  const { color, family } = panels[0].figure.layout.font;
+  const paper = window.getComputedStyle(document.querySelector("[data-testid=stApp]")).backgroundColor;
+  const clock = [...stage.clocks.values()].at(-1) ?? { steps: [] };
+  const moves = clock.steps.length > 1;
+  const footer = (index) =>
+    [pictures.title, moves ? `step ${clock.steps[index]}` : "", pictures.line].filter(Boolean).join(" · ");
+  const at = Number(document.querySelector(".clock input")?.value ?? 0);
+  return {
+    pictures,
+    look: { paper, ink: color, family },
+    steps: moves ? clock.steps : [],
+    at,
+    now: () => ({
+      headline: document.querySelector(".headline:not([data-still])")?.textContent ?? "",
+      footer: footer(at),
+      panels,
+    }),
+    sceneAt: (index) => ({
+      headline: clock.headlines[index],
+      footer: footer(index),
+      panels: panels.map((panel) => panelAt(panel, clock.run, index)),
+    }),
+  };
+}
+
+async function saveStage(format, tell) {
+  const shown = whatIsShown();
+  if (!shown) return tell("There is no figure on the stage yet.");
+  const { pictures, look, steps, at } = shown;
+  const stem = (part) => [pictures.id, part, pictures.fields].filter(Boolean).join("-");
+  if (format !== "film") {
+    const picture = await stagePicture(shown.now(), look);
+    return saveAs(picture, stem(steps.length ? `stage-step${steps[at]}` : "stage"), format);
+  }
+  if (!steps.length) return tell("This stage has no clock: there is no film of it.");
+  const drawing = (index) => tell(`Drawing snapshot ${index + 1} of ${steps.length} …`);
+  const film = await filmOf(steps.length, shown.sceneAt, look, drawing);
+  if (!film) return tell("This browser writes no WebP: take Chrome, Edge or Firefox.");
+  download(film, `${stem("film")}.webp`);
+  return tell("Saved");
+}
+
+export default function ({ parentElement }) {
+  const said = parentElement.querySelector(".said");
+  const buttons = [...parentElement.querySelectorAll("[data-format]")];
+  const tell = (text) => (said.textContent = text);
+  for (const button of buttons) {
+    button.onclick = async () => {
+      for (const each of buttons) each.disabled = true;
+      tell("");
+      await saveStage(button.dataset.format, tell).catch((error) => tell(`It could not be drawn: ${error}`));
+      for (const each of buttons) each.disabled = false;
+    };
+  }
+}
