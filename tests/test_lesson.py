@@ -43,7 +43,7 @@ def test_every_paper_has_a_lesson():
 
 def test_what_a_lesson_fixes_and_hides_is_there(taught):
     lesson, experiment, preset = taught
-    assert experiment.presets[0] == preset  # its beats are played on the first
+    assert preset in experiment.presets
     view = experiment.view(**preset.view)
     for field, value in lesson.fixed.items():
         owner = preset.config if field in knobs_of(experiment.config) else view

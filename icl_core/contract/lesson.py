@@ -96,7 +96,7 @@ class Lesson:
     title       its title
     able        what students will be able to do; each completes "You will be able to"
     experiment  the experiment's name in its paper
-    preset      the experiment's first preset, whose run the beats and exercises are about
+    preset      the preset whose run the beats and exercises are about
     exercises   the exercises, in order
     notes       the lecturer's notes, in order
     working     the minutes that students have for the exercises, after the notes

@@ -1,6 +1,7 @@
 """Headers: what is known of a stored run without reading its tensors, and the key of a run."""
 
 import hashlib
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -215,15 +216,6 @@ class _MadeHere(NamedTuple):
     valid: dict[tuple[str, int], tuple[list[Header], list[Header]]]
 
 
-class _Shipped(NamedTuple):
-    """The headers of an experiment's shipped runs: the stamp of their folder and the time, in
-    seconds, when they were looked at."""
-
-    folder: Stamp
-    looked: float
-    headers: list[Header]
-
-
 class Headers:
     """The headers of all files. Each is read and checked once, and again when files come or go and
     its own has changed; a single one whenever it is asked for.
@@ -238,7 +230,8 @@ class Headers:
         # by file: its stamp when it was read, and its header, None if the file is of no use
         self._seen: dict[Path, tuple[Stamp, Header | None]] = {}
         self._made_here = _MadeHere({}, {}, {})
-        self._shipped_here: dict[str, _Shipped] = {}
+        # by experiment: the shipped ones, the stamp of their folder, and when it was looked at
+        self._shipped_here: dict[str, tuple[list[Header], Stamp, float]] = {}
 
     def headers(self, experiment_id: str) -> list[Header]:
         """Return those of the experiment's runs at its present version, the shipped ones first."""
@@ -247,19 +240,18 @@ class Headers:
         return current + self._local_headers(experiment_id)
 
     def _shipped_headers(self, experiment_id: str) -> list[Header]:
-        """Return those of an experiment's shipped files. They are looked at again once the folder
-        has changed, and every second."""
+        """Return those of shipped files, which are looked at every second, or as files come."""
         folder = self.shipped_path(experiment_id, "").parent
         with suppress(OSError):
             current = stamp(folder)
-            known = self._shipped_here.get(experiment_id)
-            if known and known.folder == current and time.monotonic() - known.looked < AGAIN:
-                return known.headers
-            looked = time.monotonic()
-            files = self.files(experiment_id)
-            each = [self._checked(path, path.stem, "shipped") for path in files]
-            headers = [header for header in each if header]
-            self._shipped_here[experiment_id] = _Shipped(current, looked, headers)
+            now = time.monotonic()
+            headers, seen, looked = self._shipped_here.get(experiment_id, ([], None, -math.inf))
+            if seen != current or now - looked >= AGAIN:
+                paths = self.files(experiment_id)
+                headers = [
+                    one for path in paths if (one := self._checked(path, path.stem, "shipped"))
+                ]
+                self._shipped_here[experiment_id] = (headers, current, now)
             return headers
         return []
 

@@ -219,7 +219,8 @@ def test_of_a_hybrid_the_layers_that_attend_have_maps_and_the_others_say_so():
     for layer in (1, 3):
         assert not rows[layer - 1].any()
         torch.testing.assert_close(rows[layer], torch.ones_like(rows[layer]))
-    assert not drawn(model, 12)[0]
+    # two random layers may hold no pair
+    assert drawn(model, 12)[0] <= {"pairs", "by_offset"}
 
 
 def test_what_attention_is_given_and_does_not_compute_is_named():

@@ -399,6 +399,7 @@ def test_a_header_with_any_byte_changed_is_read_or_refused(content, tmp_path):
 def page_of_weights() -> AppTest:
     """The page, with the group of settings open in which a file is given."""
     app = open_page("birth", PAGE)
+    app.session_state["birth.pretrained:more"] = True
     app.session_state["birth.pretrained:group what is asked"] = True
     return app.run()
 

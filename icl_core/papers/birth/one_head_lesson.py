@@ -61,8 +61,8 @@ def _name(head: tuple[int, int]) -> str:
 LESSON = LessonWords(
     __file__,
     right={
-        "needed": (lambda run: _without(run, _most(run)), 1),
-        "looking": (_lost_looking, 0.5),
+        "needed": (lambda run: _without(run, _most(run)), 0.5),
+        "looking": (_lost_looking, 0.05),
         "global": (lambda run: float(_in_global(run)), 0),
     },
     readings={

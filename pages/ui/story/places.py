@@ -75,10 +75,11 @@ def read(setting: Setting, run: Run, beats: Sequence[Beat]) -> Place:
 
 
 def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
-    """Return the beats that can be played: those of the first preset, if its run is on screen."""
-    first = setting.experiment.presets[0]
-    is_first = setting.preset.name == first.name and setting.config == first.config
-    if pending or not is_first:
+    """Return the beats that can be played: those of the first preset or of the lesson's, if its run
+    is on screen."""
+    first = setting.lesson.preset if setting.lesson else setting.experiment.presets[0].name
+    is_whole = setting.config == setting.preset.config
+    if pending or setting.preset.name != first or not is_whole:
         return []
     return story.resolve_beats(setting.experiment.story, run)
 

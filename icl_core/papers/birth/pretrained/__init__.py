@@ -21,7 +21,7 @@ from icl_core.papers.birth.pretrained.words import WORDS
 # drawers
 MEMORIES = "The memories"
 HEADS = "Heads in numbers"
-FAR = "How far back"
+BACK = "How far back"
 TYPED = "Your own text"
 PASSES = 60  # of five draws, on all their positions
 
@@ -30,9 +30,11 @@ def cost(config: Config) -> float:
     """Return the giga-operations of a run."""
     millions, _, layers, heads = config.size
     each = 2 * config.length + 1  # positions of a sequence
-    far = sum(DISTANCES)
+    distances = sum(DISTANCES)
     alone = layers * heads / 2  # passes of one sequence in each draw, from the head's layer on
-    positions = 5 * (PASSES * config.sequences * each + alone * each + far) + 6 * 2 * config.asked
+    positions = (
+        5 * (PASSES * config.sequences * each + alone * each + distances) + 6 * 2 * config.asked
+    )
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
 
@@ -49,8 +51,8 @@ SINGLE = (
     Drawing("heads", stage.heads, ("score", "shown"), moving=False, clicked=stage.show_head),
     Drawing("without", stage.without, (), moving=False),
     Drawing("alone", single_heads.alone, (), moving=False),
-    Drawing("losses_by_distance", single_heads.losses_by_distance, (), FAR, moving=False),
-    Drawing("heads_by_distance", single_heads.heads_by_distance, (), FAR, moving=False),
+    Drawing("losses_by_distance", single_heads.losses_by_distance, (), BACK, moving=False),
+    Drawing("heads_by_distance", single_heads.heads_by_distance, (), BACK, moving=False),
     Drawing("pairs", stage.pairs, (), MEMORIES, moving=False, clicked=stage.show_pair),
     Drawing("own_losses", own_text.losses, (*OWN, *GRAFT), TYPED),
     Drawing("own_grafts", own_text.grafts, (*OWN, *GRAFT), TYPED, moving=False),

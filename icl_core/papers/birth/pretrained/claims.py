@@ -99,7 +99,7 @@ THROUGH = ours(
 
 of_gemma = partial(Claim, kind="ours", source="not in the paper", at={"model": GEMMA3})
 LOOKING = 8  # heads that look most at what followed
-NEAR, FARTHEST = 32, 2000  # positions
+NEAR, FURTHEST = 32, 2000  # positions
 
 GEMMA_IN_CONTEXT = of_gemma(
     id="gemma-in-context",
@@ -141,8 +141,8 @@ GEMMA_LOOKS = of_gemma(
     "repeat becomes dearer by at most a quarter of what it does without the head that carries it.",
     at_most=0.25,
 )
-GEMMA_FAR = of_gemma(
-    id="gemma-far",
+GEMMA_DISTANCE = of_gemma(
+    id="gemma-distance",
     panel="losses_by_distance",
     label="loss of a repeat 2,000 positions on, less that 32 positions on, in nats",
     text="Distance hardly counts: far beyond the window of most layers, 512 positions, a repeat "
@@ -151,7 +151,7 @@ GEMMA_FAR = of_gemma(
 )
 
 OF_SMOLLM2 = (IN_CONTEXT, NEEDED, FIRST_HALF, PAIR, OTHERS, USED, CONSTRUCTED, DIRECTLY, THROUGH)
-OF_GEMMA3 = (GEMMA_IN_CONTEXT, GEMMA_GLOBAL, GEMMA_ONE, GEMMA_FIRST, GEMMA_LOOKS, GEMMA_FAR)
+OF_GEMMA3 = (GEMMA_IN_CONTEXT, GEMMA_GLOBAL, GEMMA_ONE, GEMMA_FIRST, GEMMA_LOOKS, GEMMA_DISTANCE)
 ALL = (*OF_SMOLLM2, *OF_GEMMA3)
 
 
@@ -190,14 +190,14 @@ def _of_gemma3(run: Run) -> dict[Claim, np.ndarray]:
     lost_needed = without_needed[:, 1] - whole[:, 1]
     lost_looking = alone[:, *looking][:, 1] - whole[:, 1]
     distances = run["distance/tokens"].tolist()
-    far = run["distance/loss"]  # (draws, distances)
+    repeats = run["distance/loss"]  # (draws, distances)
     return {
         GEMMA_IN_CONTEXT: first - second,
         GEMMA_GLOBAL: _in_global_layers(run),
         GEMMA_ONE: without_needed[:, 1] - without_needed[:, 0],
         GEMMA_FIRST: without_needed[:, 0] - whole[:, 0],
         GEMMA_LOOKS: lost_looking / lost_needed,
-        GEMMA_FAR: far[:, distances.index(FARTHEST)] - far[:, distances.index(NEAR)],
+        GEMMA_DISTANCE: repeats[:, distances.index(FURTHEST)] - repeats[:, distances.index(NEAR)],
     }
 
 

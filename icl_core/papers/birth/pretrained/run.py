@@ -24,7 +24,7 @@ GROUP = 12  # the strongest heads that are taken away together
 COUNTS = (1, 2, 4, 8, 12, 24)  # heads that are taken away
 ALONE = 4  # heads whose attention is moved one at a time
 SETS = 4  # of random heads in each draw: twenty over all draws
-SEQUENCES, TOKENS, TEXTS, OTHERS, PLACES, FAR = range(6)  # what generators draw
+SEQUENCES, TOKENS, TEXTS, OTHERS, PLACES, AT_DISTANCE = range(6)  # what generators draw
 
 
 def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -215,7 +215,7 @@ def _draw(
         "heads/scores": texts.head_scores(outcome.attention, inputs),
         **_without(model, inputs, outcome, chosen, random),
         **_alone(model, inputs, outcome),
-        **_far(config, model, tokens, chosen, draw),
+        **_by_distance(config, model, tokens, chosen, draw),
         **_pairs(config, model, tokens, chosen, draw),
         **_moved(config, model, inputs, outcome, chosen, random[0], draw),
     }
@@ -270,11 +270,11 @@ def _alone(model: Reader, inputs: torch.Tensor, outcome: Pass) -> dict[str, np.n
     }
 
 
-def _far(
+def _by_distance(
     config: Config, model: Reader, tokens: Tokens, chosen: Chosen, draw: int
 ) -> dict[str, np.ndarray]:
     """Return what a repeat costs, and where heads look, by its distance."""
-    generator = generator_of(config.seed, draw, FAR)
+    generator = generator_of(config.seed, draw, AT_DISTANCE)
     losses = np.zeros(len(chosen.distances))
     followers = np.zeros((len(chosen.distances), model.shape.layers, model.shape.heads))
     for at, distance in enumerate(chosen.distances):

@@ -72,8 +72,13 @@ def _without_alone(run: Run, values: np.ndarray) -> float:
 
 
 def _which_needed(run: Run, view: Any) -> int:
-    most = losses_alone(run).mean(0)
-    return int(most.argmax() != scores(run, "followers").argmax())
+    """Return 0 if the head that looks most at what followed is needed most, 2 if a previous-token
+    head is, 1 if another one."""
+    looking = scores(run, "followers")
+    needed = np.unravel_index(losses_alone(run).mean(0).argmax(), looking.shape)
+    if looking[needed] == looking.max():
+        return 0
+    return 2 if role_of(run, int(needed[0]), int(needed[1])) == PREVIOUS else 1
 
 
 def _random_quantile(run: Run, share: float) -> float:
@@ -227,7 +232,6 @@ WORDS = Words(
         # what the strongest heads copy
         "strongest_head": lambda run, view: run.names("strongest")[0],
         "copied_directly": lambda run, view: _mean(run["copy/directly"][:, 0]),
-        "copies_directly": lambda run, view: _mean(run["copy/directly"][:, 0]) > HALF,
         "says_attended": lambda run, view: _mean(says_attended(run)),
         # of a series of checkpoints
         "best_previous": _best_score("previous"),

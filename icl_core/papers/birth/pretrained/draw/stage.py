@@ -177,9 +177,9 @@ def without(run: Run, view: View) -> Panel:
         {
             "heads": counts,
             "strongest": strongest.mean(0),
-            "random, 10 %": low,
+            "random, 10%": low,
             "random, median": middle,
-            "random, 90 %": high,
+            "random, 90%": high,
         }
     )
     return WORDS.panel("without", run, view, figures.seated(figure), data=data)

@@ -10,7 +10,7 @@ calls its weights.
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -22,6 +22,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.pretrained.readers.checks import BadModel
+from icl_core.papers.birth.pretrained.readers.hooks import (
+    Reached,
+    end_here,
+    first_of,
+    forward_of,
+    hook_removed,
+    replaced,
+    silent,
+)
 from icl_core.papers.birth.pretrained.readers.model import (
     NO_CHANGE,
     Change,
@@ -40,14 +49,6 @@ BESIDE = (
     "logits_to_keep",
 )  # fmt: skip
 LARGE = 1e4  # times the size of a part: its norm then has no use for epsilon
-
-
-class _Reached(Exception):
-    """A pass has come as far as it was wanted."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
 
 
 class _Visit:
@@ -102,7 +103,7 @@ def attention(
     visit = _visit.get()
     layer = visit.layers.get(id(module), 0)
     if visit.ask and visit.ask == layer:
-        raise _Reached((query[:, :, 0] * scale, key[:, :, 0], value[:, :, 0]))
+        raise Reached((query[:, :, 0] * scale, key[:, :, 0], value[:, :, 0]))
     scores = query @ key.mT * scale  # (batch, H, T, T)
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -224,7 +225,9 @@ class AnyModel:
         hooks = []
         if keep:
             for layer in self._layers[first - 1 :]:
-                hook = layer.register_forward_hook(lambda _m, _a, out: streams.append(_first(out)))
+                hook = layer.register_forward_hook(
+                    lambda _m, _a, out: streams.append(first_of(out))
+                )
                 hooks.append(hook)
         with _visiting(_Visit(self._layer_of, change, keep=keep)) as visit, hook_removed(*hooks):
             logits = self._run(x, first, last=last).logits[:, -last:]
@@ -253,7 +256,7 @@ class AnyModel:
                 hidden, head.weight[tokens], None if head.bias is None else head.bias[tokens]
             )
 
-        with _forward_of({} if tokens is None else {head: of_some}):
+        with forward_of({} if tokens is None else {head: of_some}):
             logits = self._run(flat, len(self._layers) + 1).logits
         return logits.reshape(*x.shape[:-1], -1)
 
@@ -290,13 +293,13 @@ class AnyModel:
         """Return queries, keys and values of every head at a position."""
 
         def given(_module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-            return _replaced(args, kwargs, r[:, None])
+            return replaced(args, kwargs, r[:, None])
 
         hook = self._attending[layer].register_forward_pre_hook(given, with_kwargs=True)
         with hook_removed(hook), _visiting(_Visit(self._layer_of, ask=layer)):
             try:
                 self._run(torch.zeros(len(r), 1, self.shape.d), layer, position)
-            except _Reached as reached:
+            except Reached as reached:
                 return reached.value
         raise AssertionError("the layer did not attend")
 
@@ -311,14 +314,14 @@ class AnyModel:
         for child in block.children():
             attends = any(each is self._attending[layer] for each in child.modules())
             if not attends and any(weight.dim() > 1 for weight in child.parameters()):
-                hooks.append(child.register_forward_hook(_silent))
-        hooks.append(block.register_forward_hook(_end))
+                hooks.append(child.register_forward_hook(silent))
+        hooks.append(block.register_forward_hook(end_here))
         change = Change(outputs=lambda _, __: both)
         with _visiting(_Visit(self._layer_of, change)), hook_removed(*hooks):
             try:
                 self._run(torch.zeros(len(both), 1, self.shape.d), layer)
-            except _Reached as reached:
-                added = _first(reached.value)[:, 0]
+            except Reached as reached:
+                added = first_of(reached.value)[:, 0]
                 return added[:-1] - added[-1:]
         raise AssertionError("the layer was not reached")
 
@@ -334,13 +337,13 @@ class AnyModel:
             return (x,) if self._in_tuples else x
 
         def given(_module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-            return _replaced(args, kwargs, x)
+            return replaced(args, kwargs, x)
 
         hooks = []
         if first == 1:
             hooks.append(self._layers[0].register_forward_pre_hook(given, with_kwargs=True))
         with (
-            _forward_of(dict.fromkeys(self._layers[: first - 1], over)),
+            forward_of(dict.fromkeys(self._layers[: first - 1], over)),
             hook_removed(*hooks),
         ):
             return self.network(input_ids=tokens, use_cache=False, **options)
@@ -351,13 +354,13 @@ class AnyModel:
         reached: list[Tensor] = []
 
         def end(_module: Any, args: tuple, kwargs: dict) -> None:
-            raise _Reached(args[0] if args else kwargs["hidden_states"])
+            raise Reached(args[0] if args else kwargs["hidden_states"])
 
         hook = module.register_forward_pre_hook(end, with_kwargs=True)
         with hook_removed(hook), _visiting(_Visit(self._layer_of)):
             try:
                 yield reached
-            except _Reached as problem:
+            except Reached as problem:
                 reached.append(problem.value)
 
 
@@ -376,42 +379,3 @@ def _visiting(visit: _Visit) -> Iterator[_Visit]:
         yield visit
     finally:
         _visit.reset(token)
-
-
-@contextmanager
-def hook_removed(*hooks: Any) -> Iterator[None]:
-    """Remove hooks in the end."""
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@contextmanager
-def _forward_of(functions: dict[Any, Any]) -> Iterator[None]:
-    """Have modules compute something else meanwhile."""
-    with ExitStack() as stack:
-        for module, function in functions.items():
-            module.forward = function
-            stack.callback(module.__dict__.pop, "forward")
-        yield
-
-
-def _replaced(args: tuple, kwargs: dict, x: Tensor) -> tuple[tuple, dict]:
-    """Return the arguments of a layer or of its attention with another stream."""
-    return ((x, *args[1:]), kwargs) if args else (args, kwargs | {"hidden_states": x})
-
-
-def _first(output: Any) -> Tensor:
-    return output[0] if isinstance(output, tuple) else output
-
-
-def _silent(_module: Any, _args: tuple, output: Any) -> Any:
-    if isinstance(output, tuple):
-        return (torch.zeros_like(output[0]), *output[1:])
-    return torch.zeros_like(output)
-
-
-def _end(_module: Any, _args: tuple, output: Any) -> None:
-    raise _Reached(output)
