@@ -235,9 +235,8 @@ class Headers:
 
     def headers(self, experiment_id: str) -> list[Header]:
         """Return those of the experiment's runs at its present version, the shipped ones first."""
-        shipped = list(filter(self._valid, self._shipped_headers(experiment_id)))
-        current = [header for header in shipped if _is_current(header)]
-        return current + self._local_headers(experiment_id)
+        shipped = filter(self._valid, self._shipped_headers(experiment_id))
+        return [*filter(_is_current, shipped), *self._local_headers(experiment_id)]
 
     def _shipped_headers(self, experiment_id: str) -> list[Header]:
         """Return those of shipped files, which are looked at every second, or as files come."""
@@ -248,9 +247,8 @@ class Headers:
             headers, seen, looked = self._shipped_here.get(experiment_id, ([], None, -math.inf))
             if seen != current or now - looked >= AGAIN:
                 paths = self.files(experiment_id)
-                headers = [
-                    one for path in paths if (one := self._checked(path, path.stem, "shipped"))
-                ]
+                each = [self._checked(path, path.stem, "shipped") for path in paths]
+                headers = [header for header in each if header]
                 self._shipped_here[experiment_id] = (headers, current, now)
             return headers
         return []
