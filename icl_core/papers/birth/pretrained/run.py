@@ -38,12 +38,10 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
                                     neither kind
     ablation/zero, …/random_zero    [draws, halves], [draws, sets, halves], with zero for heads,
                                     `ablation/group` of them
-    alone/losses                    [draws, layers, H, halves], without each head alone, by its
-                                    mean, in the draw's first sequence; `alone/whole` [draws,
-                                    halves] with all heads
-    distance/loss                   [draws, distances], what a repeat costs so many tokens later,
-                                    `distance/tokens`, where the model has room
-    distance/followers              [draws, distances, layers, H], the attention on what followed
+    alone/losses, …/whole           [draws, layers, H, halves], [draws, halves], without each head
+                                    alone, by its mean, and with all, in the draw's first sequence
+    distance/loss, …/followers      [draws, distances], [draws, distances, layers, H], what a repeat
+                                    costs `distance/tokens` later, and the attention on what followed
     patch/followers                 [draws, previous, readers], the attention of `names/readers` on
                                     what followed, each previous-token head replaced by its mean
     pairs/recall                    [draws, previous, induction], at `pairs/offset`
