@@ -41,7 +41,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     alone/losses, …/whole           [draws, layers, H, halves], [draws, halves], without each head
                                     alone, by its mean, and with all, in the draw's first sequence
     distance/loss, …/followers      [draws, distances], [draws, distances, layers, H], what a repeat
-                                    costs `distance/tokens` later, and the attention on what followed
+                                    costs `distance/tokens` later, and attention on what followed
     patch/followers                 [draws, previous, readers], the attention of `names/readers` on
                                     what followed, each previous-token head replaced by its mean
     pairs/recall                    [draws, previous, induction], at `pairs/offset`
