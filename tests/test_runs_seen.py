@@ -307,3 +307,26 @@ def test_an_estimate_is_the_weighted_mean_over_all_runs(runs):
         weights += weight
     expected = estimate.FIGURES + np.exp(total / weights) * experiment.cost(asked)
     assert estimate.estimate_seconds(Request(TOY, asked)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_shipped_files_are_looked_at_again_after_a_second_or_once_the_folder_changes(
+    runs, monkeypatch
+):
+    own = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(header, "time", SimpleNamespace(monotonic=lambda: own.now))
+    name = TOY.replace(".", "/")
+    folder = runs.shipped / name
+    folder.mkdir(parents=True)
+    path = folder / f"{'a' * 64}.safetensors"
+    assert runs.headers(TOY) == []
+    path.write_bytes(b"no run")
+    looks = []
+    monkeypatch.setattr(runs._headers, "_read", lambda *args: looks.append(args) or None)
+    assert runs.headers(TOY) == []
+    assert len(looks) == 1
+    path.write_bytes(b"another")  # in place, which the folder does not tell
+    runs.headers(TOY)
+    assert len(looks) == 1
+    own.now = 1.1
+    runs.headers(TOY)
+    assert len(looks) == 2

@@ -1,6 +1,7 @@
 """Headers: what is known of a stored run without reading its tensors, and the key of a run."""
 
 import hashlib
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -176,6 +177,7 @@ def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> H
 
 
 Stamp = tuple[int, int, int, int]
+AGAIN = 1.0  # seconds after which shipped files are looked at again
 MANY = 200  # files: where so many had to be read, their headers are kept for the next process
 
 
@@ -213,6 +215,15 @@ class _MadeHere(NamedTuple):
     valid: dict[tuple[str, int], tuple[list[Header], list[Header]]]
 
 
+class _Shipped(NamedTuple):
+    """The headers of an experiment's shipped runs: the stamp of their folder and the time, in
+    seconds, when they were looked at."""
+
+    folder: Stamp
+    looked: float
+    headers: list[Header]
+
+
 class Headers:
     """The headers of all files. Each is read and checked once, and again when files come or go and
     its own has changed; a single one whenever it is asked for.
@@ -227,12 +238,30 @@ class Headers:
         # by file: its stamp when it was read, and its header, None if the file is of no use
         self._seen: dict[Path, tuple[Stamp, Header | None]] = {}
         self._made_here = _MadeHere({}, {}, {})
+        self._shipped_here: dict[str, _Shipped] = {}
 
     def headers(self, experiment_id: str) -> list[Header]:
         """Return those of the experiment's runs at its present version, the shipped ones first."""
-        shipped = [self.header(path, path.stem, "shipped") for path in self.files(experiment_id)]
-        current = [header for header in shipped if header and _is_current(header)]
+        shipped = list(filter(self._valid, self._shipped_headers(experiment_id)))
+        current = [header for header in shipped if _is_current(header)]
         return current + self._local_headers(experiment_id)
+
+    def _shipped_headers(self, experiment_id: str) -> list[Header]:
+        """Return those of an experiment's shipped files. They are looked at again once the folder
+        has changed, and every second."""
+        folder = self.shipped_path(experiment_id, "").parent
+        with suppress(OSError):
+            current = stamp(folder)
+            known = self._shipped_here.get(experiment_id)
+            if known and known.folder == current and time.monotonic() - known.looked < AGAIN:
+                return known.headers
+            looked = time.monotonic()
+            files = self.files(experiment_id)
+            each = [self._checked(path, path.stem, "shipped") for path in files]
+            headers = [header for header in each if header]
+            self._shipped_here[experiment_id] = _Shipped(current, looked, headers)
+            return headers
+        return []
 
     def _local_headers(self, experiment_id: str) -> list[Header]:
         """Return those of an experiment's runs that were computed here. As long as no file comes or

@@ -25,7 +25,7 @@ VIEW_KNOB = knobs_of(registry.experiment("birth.induction").view)["strength"].la
 ATLAS = "birth?experiment=induction&d=32&T=32"
 MOVES = 9
 ATLAS_KNOB = knobs_of(registry.experiment("birth.induction").config)["T"].label
-TRAINING_KNOB = knobs_of(registry.experiment("gdssm.layer").config)["penalty"].label
+TRAINING_KNOB = knobs_of(registry.experiment("gdssm.layer").config)["f"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
 TRAININGS = 3
 # every snapshot in turn, the next one as soon as all charts in sight show it, in a frame of its own
