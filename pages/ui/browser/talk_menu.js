@@ -1,5 +1,8 @@
 /* The menu's part for talks: the stage on screen as a picture, and the film of its clock (talk.js). */
 
+/* A panel's title, with whose numbers it states where its heading keeps these apart. */
+const titled = (text, { dataset }) => [text, dataset.whose].filter(Boolean).join(", ");
+
 /* The panels on the stage that are figures. */
 const panelsOnScreen = () =>
   [...document.querySelectorAll('[class*="st-key-seat-"] .seat-title [data-title]')]
@@ -7,7 +10,8 @@ const panelsOnScreen = () =>
       const seat = title.closest('[class*="st-key-seat-"]');
       const plot = [...seat.querySelectorAll(".js-plotly-plot")].find(({ offsetParent }) => offsetParent);
       const wide = seat.className.includes("st-key-seat-wide-");
-      return { name: title.dataset.title, title: title.textContent, wide, figure: plot };
+      const text = titled(title.textContent, title);
+      return { name: title.dataset.title, heading: title, title: text, wide, figure: plot };
     })
     .filter(({ figure }) => figure?.layout);
 
@@ -18,11 +22,12 @@ function panelAt(shown, run, index) {
   if (!frame) return shown;
   const { data, layout } = structuredClone(panel.whole);
   frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
-  const title = panel.titles?.[index] ?? shown.title;
+  const title = panel.titles ? titled(panel.titles[index], shown.heading) : shown.title;
   return { ...shown, title, figure: { data, layout: { ...layout, ...frame.layout } } };
 }
 
-/* What the menu saves: `names` of its files, the clock's `steps`, the `look`, and scenes. */
+/* What the menu saves: the scene `now`, and the scenes at the clock's `steps`, in a `look` (see talk.js); `pictures`
+   says of which run and setting, and `at` is the index of the step shown. Null where there is no figure. */
 function whatIsShown() {
   const { pictures } = [...(window.iclParts ?? [])].find(({ data }) => data.pictures)?.data ?? {};
   const panels = panelsOnScreen();
