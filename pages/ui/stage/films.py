@@ -230,6 +230,6 @@ def _states(
         panel = panels.draw(run, drawing, view_at(view, index), theme)
         shown.append(tag_figure(round_maps(panel), _film_id(name), index))
     shown.append(_last_panel(name, run, drawing, view, theme, moving))
-    titles = [panel.title for panel in shown]
+    titles = [panel.finding for panel in shown]
     named = drawing.name, run_name(run), _film_id(name)
     return titles, playback.pack_states(*named, shown, without_last=moving)

@@ -150,7 +150,7 @@ def pack_states(
         "name": name,
         "run": run,
         "film": film,
-        "titles": [panel.title for panel in panels],
+        "titles": [panel.finding for panel in panels],
         "frames": clock_frames(figures),
     }
     if order:
