@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from icl_core import figures
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, Predictions
 from icl_core.figures.frames import clock_frames
 from icl_core.figures.heatmaps import block_means
@@ -272,3 +272,12 @@ def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():
     assert larger.layout["xaxis"]["tickfont"]["size"] >= 14
     assert larger.layout["annotations"][0]["font"]["size"] >= 14
     assert larger.layout["margin"]["l"] > figure.layout["margin"]["l"]
+
+
+def test_a_projectors_lines_are_wide_and_what_has_no_line_gets_none():
+    steps = np.arange(3.0)
+    figure = figures.curves([figures.Curve("CG", steps, steps, "conjugate gradient")], "step", "y")
+    figure.add_trace(Trace(x=steps, y=steps, mode="markers"))
+    line, points = figures.enlarged(figure).data[-2:]
+    assert figure.data[-2]["line"]["width"] < 2.7 <= line["line"]["width"]
+    assert "line" not in points and points == figure.data[-1]

@@ -75,7 +75,7 @@ class Drawing:
         panel = self.draw(self._of_seed(run, view), view)
         check_texts(panel.texts)
         whose = self._whose(run, view)
-        return replace(panel, title=f"{panel.title}, {whose}") if whose else panel
+        return replace(panel, title=f"{panel.title}, {whose}", whose=whose) if whose else panel
 
     def explained(self, run: Run, view: Any) -> Sequence[Map]:
         """Return the maps of the seed that the view shows, with their explanations; none if the

@@ -200,6 +200,8 @@ class Panel:
     table    the table, if it is one
     data     the numbers behind the figure, for reading and export
     note     a line under the figure
+    whose    of which of several seeds its numbers are, "mean of 5 seeds", as its title ends; empty
+             if there is one seed
     """
 
     title: str
@@ -208,6 +210,12 @@ class Panel:
     table: pd.DataFrame | None = None
     data: pd.DataFrame | None = None
     note: str = ""
+    whose: str = ""
+
+    @property
+    def finding(self) -> str:
+        """Its title without whose numbers it states."""
+        return self.title.removesuffix(f", {self.whose}")
 
     @property
     def texts(self) -> list[str]:

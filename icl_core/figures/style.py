@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.contract.figure import Figure
+from icl_core.contract.figure import Figure, Trace
 
 # `themed` replaces colours by their value. So colours that differ in one theme must also differ in
 # the other: LINE is #fffffe on a dark background, since #ffffff is PAPER on a light one.
@@ -48,8 +48,10 @@ WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
 TEXT = 15
 TICKS = 13
-LARGER = 1.12  # the factor by which texts are larger on a projector
-LEAST = 14  # the least size of a text on a projector, in pixels
+# On a projector of 720 lines; with more the browser enlarges further (pages/ui/browser/seats.js).
+LARGER = 1.13  # the factor by which texts are larger
+LEAST = 14.7  # the least size of a text, in pixels
+LEAST_LINE = 2.7  # the least width of a line, in pixels
 FAMILY = "Source Sans, Source Sans Pro, Inter, system-ui, sans-serif"  # first the page's own
 SEAT = 300  # pixels of height of a figure for the stage, whose seat may have as few as 198
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -180,8 +182,17 @@ def themed(figure: Figure, dark: bool) -> Figure:
 
 
 def enlarged(figure: Figure) -> Figure:
-    """Return a copy of the figure with larger texts and margins, for a projector."""
-    return Figure([_enlarged(trace) for trace in figure.data], _enlarged(figure.layout))
+    """Return a copy of the figure with larger texts and margins and wider lines: a projector's."""
+    traces = [_wider_line(_enlarged(trace)) for trace in figure.data]
+    return Figure(traces, _enlarged(figure.layout))
+
+
+def _wider_line(trace: Trace) -> Trace:
+    """Return a trace whose line, if it has one, is at least `LEAST_LINE` wide."""
+    line = trace.get("line", {})
+    width = line.get("width", 2)
+    is_line = trace["type"] == "scatter" and "lines" in trace.get("mode", "lines") and width
+    return trace | {"line": line | {"width": max(LEAST_LINE, width)}} if is_line else trace
 
 
 def _enlarged(value: Any, key: str = "") -> Any:

@@ -24,6 +24,41 @@ DESK = {"width": 1400, "height": 900}
 PROJECTOR = {"width": 1280, "height": 720}
 LAPTOP = {"width": 1366, "height": 768}
 WIDE = {"width": 1920, "height": 1080}
+PHONE = {"width": 390, "height": 844}
+# What of the stage's texts is cut off or covered: titles; texts under the tag that says whose
+# numbers a panel shows; names of lines wider than their chart; wide panels of curves that scroll.
+CUT = """() => {
+  const box = element => element?.getBoundingClientRect();
+  const titles = [...document.querySelectorAll('.seat-title [data-title]')];
+  const cut = titles.filter(title => title.scrollWidth > title.clientWidth + 1
+    || title.scrollHeight > title.clientHeight + 2).map(title => `cut: ${title.textContent}`);
+  const seats = [...document.querySelectorAll('[class*="st-key-seat-"]')];
+  const covered = seats.flatMap(seat => {
+    const tag = box(seat.querySelector('.whose'));
+    const isUnder = ({width, left, right, top, bottom}) => tag?.width && width
+      && left < tag.right && tag.left < right && top + 3 < tag.bottom && tag.top + 3 < bottom;
+    return [...seat.querySelectorAll('svg text')].filter(text => isUnder(box(text)))
+      .map(text => `under a tag: ${text.textContent}`);
+  });
+  const wide = seats.filter(seat => {
+    const plot = seat.querySelector('.js-plotly-plot');
+    const index = plot?.layout?.annotations?.findIndex(note => note.name === 'key') ?? -1;
+    const names = plot?.querySelector(`.annotation[data-index="${index}"] .annotation-text`);
+    const isMap = seat.querySelector('.heatmaplayer, .barlayer');
+    return (names && box(names).right > box(plot).right + 1)
+      || (!isMap && seat.scrollWidth > seat.clientWidth + 1);
+  }).map(seat => `too wide: ${seat.className}`);
+  return [...cut, ...covered, ...wide, ...(titles.length ? [] : ["no title"])];
+}"""
+# The charts whose colour bar is higher or lower than their maps by more than 6 px.
+UNEVEN = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].filter(chart => {
+  const bar = chart.querySelector('.cbfills')?.getBoundingClientRect();
+  const plot = chart.querySelector('.js-plotly-plot');
+  const isMap = plot?.data?.some(({type}) => type === 'heatmap');
+  return bar && isMap && Math.abs(bar.height - plot._fullLayout.yaxis._length) > 6;
+}).map(chart => chart.className)"""
+THINNEST = """() => Math.min(...[...document.querySelectorAll('.scatterlayer .js-line')]
+    .map(line => parseFloat(getComputedStyle(line).strokeWidth)).filter(width => width > 0))"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
     .filter(text => text.textContent.trim()).map(text =>
       parseFloat(getComputedStyle(text).fontSize)))"""
@@ -82,6 +117,19 @@ def the_stage_is_the_first_screen(tab: Page, experiment: Experiment) -> None:
     until(placed, "the stage is in the first screen", lambda: f"{boxes} {tab.inner_text('body')}")
     assert tab.locator(".js-plotly-plot").count() <= 8
     expect(tab.locator(".headline")).to_contain_text(".")
+
+
+def texts_are_whole(tab: Page, experiment: Experiment) -> None:
+    """Titles, tags and names on every screen: titles in one line, and in two on a phone."""
+    for size in (LAPTOP, WIDE, PHONE, DESK):
+        tab.set_viewport_size(size)
+        until(
+            lambda: not tab.evaluate(CUT), f"all is seen at {size}", lambda: f"{tab.evaluate(CUT)}"
+        )
+
+
+def colour_bars_are_as_high_as_their_maps(tab: Page, experiment: Experiment) -> None:
+    until(lambda: not tab.evaluate(UNEVEN), "equal heights", lambda: f"{tab.evaluate(UNEVEN)}")
 
 
 def what_is_painted_is_what_is_drawn(tab: Page, experiment: Experiment) -> None:
@@ -143,6 +191,14 @@ def a_projector_is_filled(tab: Page, experiment: Experiment) -> None:
     until(lambda: _fills_the_projector(tab.evaluate(TOPS)), "the stage ends above 720 px")
     until(lambda: tab.evaluate(SMALLEST) >= 14, "its type is that of a projector")
     expect(tab.locator(".st-key-header")).to_be_hidden()
+    tab.set_viewport_size(WIDE)
+    until(lambda: tab.evaluate(SMALLEST) >= 22, "its type grows with the screen")
+    until(lambda: tab.evaluate(THINNEST) >= 4, "and so do its lines")
+
+    def ends_low() -> bool:
+        return 0.9 * 1080 < max(bottom for _, bottom in tab.evaluate(TOPS)) < 1080
+
+    until(ends_low, "the stage fills its height")
 
 
 def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
@@ -152,6 +208,8 @@ def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
 # In this order: each check finds the page as the one before has left it, the first at 1400 × 900.
 CHECKS = (
     the_stage_is_the_first_screen,
+    texts_are_whole,
+    colour_bars_are_as_high_as_their_maps,
     what_is_painted_is_what_is_drawn,
     the_main_knobs_are_in_sight,
     a_projector_is_filled,

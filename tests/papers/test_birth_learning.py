@@ -70,9 +70,11 @@ def test_two_seeds_hold_the_first_alone(small):
     assert of_seed(run, 3) is run and of_seed(Run(SMALL, small), 2).tensors is small
     drawing = drawing_named("w_o2")
     views = (View(), View(seed_shown=5), View(seed_shown=2, snapshot=0))
-    titles = [drawing.panel(run, view).title for view in views]
-    endings = [title.partition("%")[2] for title in titles]
+    panels = [drawing.panel(run, view) for view in views]
+    endings = [panel.title.partition("%")[2] for panel in panels]
     assert endings == [", seed 1", ", seed 2", ", seed 2, trained"]
+    assert [panel.whose for panel in panels] == ["seed 1", "seed 2", "seed 2, trained"]
+    assert all(panel.finding.endswith("%") for panel in panels)
 
 
 def test_frozen_matrices_stay_until_their_step():

@@ -16,17 +16,21 @@ function listenToCharts() {
   }
 }
 
-/* Put another film's figure, at one of its snapshots, into a chart: a new chart would take several times as long. */
-const replace = (plot, panel, index) => {
+/* Put another film's figure, at one of its snapshots, into a chart, or the same one as it fits its seat: a new chart
+   would take several times as long. */
+const replace = (plot, panel, index, fit) => {
   const { film, whole } = panel;
-  const { data, layout } = structuredClone(whole);
-  const frame = structuredClone(frameOf(panel, index) ?? { traces: [], data: [], layout: {} });
+  const { data, layout } = structuredClone(fitted(whole, fit));
+  const frame = structuredClone(fitted(frameOf(panel, index) ?? { traces: [], data: [], layout: {} }, fit));
   frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
   const { width, height } = plot.layout; // those of its box
-  plot.iclFilm = film;
+  plot.iclFilm = nameOf(film, fit.id);
   const drawn = window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
   return drawn.then(() => rememberRanges(plot));
 };
+
+/* What a chart shows: its film, and how that fits its seat. */
+const nameOf = (film, fit = "") => `${film} ${fit}`;
 
 /* Have a double click, and the button that resets the axes, show the whole of the figure that is in the chart now:
    plotly.js remembers the ranges of the first one. */
@@ -40,6 +44,6 @@ const rememberRanges = ({ _fullLayout: layout }) => {
 /* When a chart changes its size, Streamlit draws the figure that the server sent last. Have the clock replace it again,
    once it is drawn. */
 const keepFilm = (plot) => {
-  if (!plot.iclFilm || plot.iclFilm === plot.layout.meta?.film) return;
+  if (!plot.iclFilm || plot.iclFilm === nameOf(plot.layout.meta?.film, plot.layout.meta?.fit)) return;
   window.setTimeout(() => window.dispatchEvent(new Event("icl-panel")));
 };

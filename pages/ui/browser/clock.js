@@ -222,24 +222,26 @@ class Clock extends Transport {
     const charts = panels.map(([name, panel]) => [name, panel, chart(name)]);
     // where they are is read of all charts before any is changed: the browser lays the page out once
     const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot));
-    for (const [name, panel, plot] of seen) this.bring(name, panel, plot);
+    const fits = seen.map(([, { whole }, plot]) => (whole ? seatFit(plot, whole.layout) : AS_IT_IS));
+    seen.forEach(([name, panel, plot], index) => this.bring(name, panel, plot, fits[index]));
   }
 
-  /* Bring one panel to the snapshot of the clock, and to its film if the chart shows another's. */
-  async bring(name, panel, plot) {
-    const { film } = plot.layout.meta ?? {};
+  /* Bring one panel to the snapshot of the clock, and to its film, as it fits its seat, if the chart shows another's. */
+  async bring(name, panel, plot, fit) {
+    const { film, fit: formerFit } = plot.layout.meta ?? {};
     if (film === undefined || this.drawing.has(name)) return; // a chart without a film shows a run in training
-    const isOtherFilm = film !== panel.film;
+    const isOtherFilm = nameOf(film, formerFit) !== nameOf(panel.film, fit.id);
     const isThere = isAt(plot, this.index, this.moving);
     if (isOtherFilm ? !panel.whole : isThere || !frameOf(panel, this.index)) return;
     await this.drawOne(name, async (index) => {
-      if (isOtherFilm) await replace(plot, panel, index);
-      else await showFrame(plot, frameOf(panel, index), this.moving);
+      if (isOtherFilm) await replace(plot, panel, index, fit);
+      else await showFrame(plot, fitted(frameOf(panel, index), fit), this.moving);
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
     });
-    // another film may have come while this one was drawn
-    if (panel.film !== stage.panels.get(name)?.film) this.draw();
+    // while this one was drawn another film may have come, or the seat may have got another size
+    const isSameSeat = !panel.whole || seatFit(plot, panel.whole.layout).id === fit.id;
+    if (panel.film !== stage.panels.get(name)?.film || !isSameSeat) this.draw();
   }
 
   end() {

@@ -8,6 +8,9 @@ const STRIDES = [1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64];
 const LOOKS = [0, 100, 400, 1000]; // milliseconds after which it is seen whether a chart fills the screen
 
 const isFull = (frame) => window.getComputedStyle(frame).position === "fixed";
+/* What a panel's heading says, with whose numbers it states, which stand apart in a seat of the stage. */
+const titleOf = (heading) => heading && [heading.textContent, heading.dataset.whose].filter(Boolean).join(", ");
+
 const axisOf = (id) => id.replace(/^[xy]/, "$&axis"); // x2 is xaxis2
 
 /* The label of every row or column of a map, if those that the axis shows are among them: a side's names, or what
@@ -96,7 +99,7 @@ class FullScreen {
   write() {
     if (!this.full) return;
     const { title, said, step } = this.full;
-    title.textContent = [said?.textContent, step && `step ${step.textContent}`].filter(Boolean).join(" · ");
+    title.textContent = [titleOf(said), step && `step ${step.textContent}`].filter(Boolean).join(" · ");
     this.enlarge(); // another film may have come
   }
 

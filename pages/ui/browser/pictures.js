@@ -11,7 +11,7 @@ const PAD = 10; // pixels around the title
 function panelOf(plot) {
   const box = plot.closest('[class*="st-key-seat-"], [class*="st-key-panel-"]');
   const name = box?.className.match(/st-key-(?:seat|panel)-(?:wide-|half-)?([\w-]+)/)?.[1];
-  const title = (box?.querySelector("h3 [data-title]") ?? box?.querySelector("h3"))?.textContent;
+  const title = titleOf(box?.querySelector("h3 [data-title]") ?? box?.querySelector("h3"));
   return { name: name ?? "figure", title: title ?? plot.closest("[aria-label]")?.getAttribute("aria-label") ?? "" };
 }
 

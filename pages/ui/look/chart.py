@@ -12,9 +12,10 @@ from icl_core.contract.figure import Figure
 from icl_core.figures import CONFIG
 from icl_core.figures.streamlit_figure import StreamlitFigure
 
-_TITLE = """<div class="seat-title"{live}><h3><span data-title="{name}">{title}</span></h3>
+_TITLE = """<div class="seat-title"{live}>
+<h3><span data-whose="{whose}" data-title="{name}">{title}</span></h3>
 <span class="caption" tabindex="0" role="note"
-  aria-label="{caption}" data-caption="{caption}">?</span></div>"""
+  aria-label="{caption}" data-caption="{caption}">?</span>{tag}</div>"""
 
 
 @dataclass
@@ -55,10 +56,16 @@ def seat_chart(
     A `live` panel shows a run that is still training, and does not fade with the run before.
     `held` is the chart that already stands in the seat; it stays, and the clock moves it.
     """
-    title = escape(panel.title, quote=False)
-    caption = escape(panel.caption)
-    mark = " data-live" if live else ""
-    st.html(_TITLE.format(name=name, live=mark, title=title, caption=caption))
+    st.html(
+        _TITLE.format(
+            name=name,
+            live=" data-live" if live else "",
+            title=escape(panel.finding, quote=False),
+            caption=escape(f"{panel.whose.capitalize()}. {panel.caption}".removeprefix(". ")),
+            whose=panel.whose,
+            tag=_tag(panel),
+        )
+    )
     if panel.figure is not None:
         _make_room_in_seat(name.replace(" ", "-"), panel.figure)
         figure, alt = (held.sent, held.alt) if held else (panel.figure, panel.caption)
@@ -66,6 +73,14 @@ def seat_chart(
             # `alt` is not the title, which may name the snapshot: Streamlit makes a chart anew
             # whose text has changed.
             show_chart(figure, f"figure {name}", alt, fills=True)
+
+
+def _tag(panel: Panel) -> str:
+    """Return the tag that says whose numbers a panel shows: in the row of the axis title; lower
+    where that has none, as names of bars or of groups stand there."""
+    axis = panel.figure.layout.get("xaxis", {}) if panel.figure is not None else {}
+    low = "" if axis.get("title", {}).get("text") else " low"
+    return f'<small class="whose{low}">{panel.whose.removeprefix("mean of ")}</small>'
 
 
 _TITLE_HEIGHT = 40  # pixels of height of a panel's title on the stage

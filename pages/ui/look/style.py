@@ -21,6 +21,7 @@ _WIDE_PLACES = {
     "panel": ("1150px", "scroll the figure sideways"),
     "seat": ("900px", "scroll"),
 }
+_SCROLLS = ":has(.heatmaplayer, .barlayer)"  # in a wide seat; curves fit a narrow screen
 
 
 def is_dark() -> bool:
@@ -66,6 +67,6 @@ def page_css(css: str) -> str:
 
 def _wide_figure_css(place: str) -> str:
     width, hint = _WIDE_PLACES[place]
-    containers = f'[class*="st-key-{place}-wide-"]'
+    containers = f'[class*="st-key-{place}-wide-"]{_SCROLLS if place == "seat" else ""}'
     css = _WIDE_FIGURE.replace("NARROW", width)
     return css.replace("WIDE", containers).replace("HINT", hint)

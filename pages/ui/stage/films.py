@@ -69,7 +69,9 @@ def seat_panels(
     is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not is_last:
         _send_films(setting, moved, run, place)
-    grid = f"stage-{rows}x{-(-seats // rows)}"
+    columns = -(-seats // rows)
+    # where a seat is left over, the last panel takes it, too
+    grid = f"stage-{rows}x{columns}{'-spare' if seats % columns else ''}"
     is_seen = bool(training_key) and goes_on
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with nullcontext() if is_seen else st.container():
@@ -230,6 +232,6 @@ def _states(
         panel = panels.draw(run, drawing, view_at(view, index), theme)
         shown.append(tag_figure(round_maps(panel), _film_id(name), index))
     shown.append(_last_panel(name, run, drawing, view, theme, moving))
-    titles = [panel.title for panel in shown]
+    titles = [panel.finding for panel in shown]
     named = drawing.name, run_name(run), _film_id(name)
     return titles, playback.pack_states(*named, shown, without_last=moving)

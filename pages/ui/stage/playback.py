@@ -28,7 +28,7 @@ def _read(name: str) -> str:
 
 
 _JS = frames.film_script() + "".join(
-    _read(name) for name in ("parts.js", "page.js", "charts.js", "clock.js")
+    _read(name) for name in ("parts.js", "page.js", "seats.js", "charts.js", "clock.js")
 )
 _CSS = frames.browser_file("transport.css") + _read("clock.css")
 _CLOCK = st.components.v2.component(
@@ -150,7 +150,7 @@ def pack_states(
         "name": name,
         "run": run,
         "film": film,
-        "titles": [panel.title for panel in panels],
+        "titles": [panel.finding for panel in panels],
         "frames": clock_frames(figures),
     }
     if order:
