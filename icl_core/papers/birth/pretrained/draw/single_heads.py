@@ -73,7 +73,9 @@ def _dots(
     """Return a dot for every head, coloured by its role, hollow where it sees a window alone. The
     ids of the heads `named` stand beside theirs."""
     figure = Figure(layout=layout(figures.SEAT, {"t": 38, "b": 56}, legend=legend(1.1)))
-    for role, part in frame.groupby("role", sort=False):
+    shown_roles = frame["role"].where(frame["role"].isin(KINDS), "other")
+    middle = frame["on what followed"].max() / 2
+    for role, part in frame.groupby(shown_roles, sort=False):
         hollow = ~part["sees all positions"]
         figure.add_trace(
             Trace(
@@ -82,7 +84,11 @@ def _dots(
                 text=[head if head in named else "" for head in part["head"]],
                 customdata=part["head"].tolist(),
                 mode="markers+text",
-                textposition="middle left",
+                # towards the middle of the plot, where there is room
+                textposition=[
+                    "middle left" if looks > middle else "middle right"
+                    for looks in part["on what followed"]
+                ],
                 name=str(role),
                 marker={
                     "size": 9,
