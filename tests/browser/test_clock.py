@@ -4,7 +4,7 @@ back meanwhile."""
 from collections.abc import Callable
 
 import pytest
-from driver import go, reached, settled, tall, together
+from driver import go, reached, settled, tall, together, visit
 from playwright.sync_api import Locator, Page, expect
 from wire import Wire
 
@@ -113,3 +113,29 @@ def test_a_beat_that_is_played_on_stays_where_it_was_played_to(page_at: Window) 
     reached(tab, lambda address: "beat=start" in address and not address.endswith("step=0"))
     assert "step=" in tab.url
     assert slider(tab).input_value() == slider(tab).get_attribute("max")
+
+
+# The steps that the clock has said, one after the other.
+SAID = """
+    window.said = [];
+    new MutationObserver(() => {
+        const step = document.querySelector(".clock output")?.textContent;
+        if (step && step !== window.said.at(-1)) window.said.push(step);
+    }).observe(document, { subtree: true, childList: true, characterData: true });
+"""
+
+
+def test_an_experiment_opens_at_its_first_step_and_plays_once(server: str, window: Window) -> None:
+    tab = window()
+    tab.emulate_media(reduced_motion="no-preference")
+    tab.add_init_script(SAID)
+    go(tab, f"{server}/toy")
+    tab.wait_for_function("window.said.at(-1) === '300 of 300'")
+    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    steps = [int(said.split()[0]) for said in tab.evaluate("window.said")]
+    assert steps[0] == 0 and steps == sorted(steps) and len(steps) > 5
+    together(tab, int(slider(tab).get_attribute("max") or 0))
+    assert "step=" not in tab.url
+    visit(tab, "/toy?step=5")  # a link with a step opens there
+    expect(tab.locator(".clock output")).to_have_text("5 of 300")
+    assert not any(clock["play"] for clock in tab.evaluate("[...iclStage.clocks.values()]"))

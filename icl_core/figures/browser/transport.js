@@ -140,10 +140,11 @@ class Transport {
     this.show(Number(this.track.value));
   }
 
-  start() {
+  /* Play to the end, a snapshot in `interval` milliseconds. */
+  start(interval = INTERVAL / SPEEDS[this.speedIndex]) {
     window.clearInterval(this.timer);
     if (this.index >= this.steps.length - 1) this.show(0);
-    this.timer = window.setInterval(() => this.tick(), INTERVAL / SPEEDS[this.speedIndex]);
+    this.timer = window.setInterval(() => this.tick(), interval);
     this.until = Infinity;
     this.moving = true;
     this.label();

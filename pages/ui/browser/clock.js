@@ -3,6 +3,7 @@
    parts.js fills. Its bar and its motion are those of every stage (transport.js). */
 
 const SETTLE = 800; // milliseconds until new charts have found their size
+const OPENING = 4000; // milliseconds that a film takes which plays by itself
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
 const SMALLEST_TYPE = 0.75; // of the headline in one line, as a share of its usual type
@@ -51,6 +52,7 @@ class Clock extends Transport {
      way to the server, the address stands where it stood before, and the clock does not follow it. `send` tells the
      server. */
   update(data, send) {
+    const opens = !this.data && data.play && !calm();
     const isOtherRun = !this.data || this.data.run !== data.run;
     if (this.sentAt === data.answers) this.sentAt = null;
     const isAnswered = this.sentAt === null;
@@ -74,7 +76,8 @@ class Clock extends Transport {
     if (isOtherRun) this.stop();
     if (follows) this.resting = data.at;
     if (!window.Plotly && !this.plainTimer) this.waitForPlotly();
-    if (isOtherBeat) this.playTo(data.at);
+    if (opens) this.show(0);
+    else if (isOtherBeat) this.playTo(data.at);
     else this.show(follows ? data.at : this.index);
   }
 
@@ -204,13 +207,16 @@ class Clock extends Transport {
     page?.scrollBy({ top: shift, behavior: scrolling() });
   }
 
-  /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or who moved first. */
+  /* Play by itself, once, soon after a panel is there, from the first snapshot to where the server put the clock; not
+     for a visitor who wants no motion, or who moved first. */
   playFirst() {
     if (!this.data.play || this.openingTimer || calm()) return;
     if (![...stage.panels].some(([name, panel]) => panel.run === this.data.run && chart(name)?.layout)) return;
-    const index = this.index;
+    const { index, resting } = this;
     this.openingTimer = window.setTimeout(() => {
-      if (!this.timer && this.index === index) this.start();
+      if (this.timer || this.index !== index || this.resting !== resting) return;
+      this.start(OPENING / Math.max(1, resting));
+      this.until = resting;
     }, SETTLE);
   }
 

@@ -44,7 +44,7 @@ class ClockOptions:
     headline    whether it shows the snapshot's headline
     still       whether its bar is hidden, as a training is under way
     projector   whether the projector's keys work
-    play        whether it starts by itself, once
+    play        whether it opens at the first snapshot and plays by itself, once
     beat        the beat that it plays to its step, once
     marks       names of the panels that are outlined; the first one is scrolled into sight
     reveal      whether the open drawer is scrolled into sight, once

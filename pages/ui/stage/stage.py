@@ -110,6 +110,7 @@ def _head(
             headline=pending is None,
             still=active_job is not None,
             projector="projector" in st.query_params,
+            play=pending is None and not _names_a_place(setting, beat),
             beat="" if beat is None or has_question else beat.name,
             marks=place.outlined,
             # a question about the diagram is asked with the diagram in sight
@@ -129,6 +130,11 @@ def _head(
         with st.container(key="line"):
             if pending is not None and active_job is not None:
                 training.show_progress(pending)
+
+
+def _names_a_place(setting: Setting, beat: Beat | None) -> bool:
+    """Return whether the address says where the clock stands, or a lesson does."""
+    return beat is not None or setting.lesson is not None or "step" in st.query_params
 
 
 def _snapshot_index(run: Run, view: Any, steps: Sequence[int], beat_snapshot: int | None) -> int:
