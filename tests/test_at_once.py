@@ -113,12 +113,18 @@ def test_what_was_to_begin_after_a_rest_does_not_where_the_knobs_come_back_to_a_
     assert waiting() == []
 
 
+def switch(app: AppTest):
+    """The switch of trainings that start by themselves, which stands under “More settings”."""
+    app.session_state[f"{app.session_state['id']}:more"] = True
+    return app.run().toggle(key="switch")
+
+
 def test_where_others_use_the_machine_only_what_takes_seconds_is_asked_for(clock, monkeypatch):
     visitors._guests.clear()
     with monkeypatch.context() as away:
         away.setattr(visitors, "is_at_machine", lambda: False)
         app = visitor(steps=HALF_A_MINUTE)
-        assert app.toggle(key="switch").label.endswith("(runs under 5 s)")
+        assert switch(app).label.endswith("(runs under 5 s)")
     clock[0] += 2
     app = asks(visitor(steps=HALF_A_MINUTE), steps=HALF_A_MINUTE)  # at the machine, with a guest
     clock[0] += 2
@@ -175,8 +181,8 @@ def test_the_switch_holds_for_the_visit():
     app = visitor(seed="1", at_once="false")
     assert waiting() == [] and "Train it here" in buttons(app)
     asks(app, seed="2")
-    assert waiting() == [] and not app.toggle(key="switch").value
-    app.toggle(key="switch").set_value(True).run()
+    assert waiting() == [] and not switch(app).value
+    switch(app).set_value(True).run()
     assert waiting() == [key(seed=2)] and "at_once" not in app.query_params
 
 

@@ -246,6 +246,8 @@ def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(he
 def test_the_preset_s_N_is_kept_beside_a_text(here):
     digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = open_page("birth", f"text={digest}&{TINY}")
+    app.session_state[f"{app.session_state['id']}:more"] = True
+    app.run()
     line = labelled(app.text_input, LINE_LABEL)
     line.input(line.value.replace("N=99", "N=65")).run()
     assert app.query_params["N"] == "65"

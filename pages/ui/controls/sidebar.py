@@ -110,6 +110,7 @@ def more_settings(setting: Setting, has_switch: bool) -> None:
         groups.setdefault(all_knobs[field].group, []).append(field)
     with st.container(key="group-more", gap=None):
         box = _box(setting, "More settings", "more", others)
+    _show_left_out(setting)  # it may have closed the box
     if not box.open:
         return
     with box:
@@ -267,6 +268,12 @@ def _show_line(setting: Setting) -> None:
     )
     if is_refused:
         st.error(f"{escape_markdown(reason[:1].upper() + reason[1:])}.")
+
+
+def _show_left_out(setting: Setting) -> None:
+    """Say what a typed line has left out of what was given, as long as it is as it was typed."""
+    base = knobs.values(setting.preset.config)
+    line = settings_io.to_line(setting.experiment.config, setting.chosen, base)
     left_id, left_line, left_out = st.session_state.get(_LEFT_OUT, ("", "", ""))
     if left_out and (left_id, left_line) == (setting.id, line):
         st.info(

@@ -32,9 +32,8 @@ def cost(config: Config) -> float:
     each = 2 * config.length + 1  # positions of a sequence
     distances = sum(DISTANCES)
     alone = layers * heads / 2  # passes of one sequence in each draw, from the head's layer on
-    positions = (
-        5 * (PASSES * config.sequences * each + alone * each + distances) + 6 * 2 * config.asked
-    )
+    measured = 5 * (PASSES * config.sequences * each + distances)
+    positions = measured + 6 * (alone * each + 2 * config.asked)  # heads are chosen on a sixth draw
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
 

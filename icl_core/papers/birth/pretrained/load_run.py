@@ -125,12 +125,14 @@ def attention_lost(run: Run) -> np.ndarray:
 
 
 def roles(run: Run) -> dict[str, str]:
-    """Return what every head does, by its id."""
+    """Return what every head does, by its id; of layers with attention maps alone."""
     layers, heads = run["heads/scores"].shape[2:]
+    without_map = layers_without_map(run)
     by_head = {}
     for layer in range(layers):
         for number in range(heads):
-            by_head[head_id(layer, number)] = role_of(run, layer, number)
+            if layer + 1 not in without_map:
+                by_head[head_id(layer, number)] = role_of(run, layer, number)
     return by_head
 
 
@@ -156,8 +158,9 @@ def check_heads(run: Run) -> None:
     """Raise `CannotDraw` if the model has no heads that can be read."""
     if "heads/scores" not in run.tensors:
         raise CannotDraw(
-            "no layer of this model has an attention map: it reads its context another way. Its "
-            "losses and what the stream says after each layer are measured all the same"
+            "no layer of this model attends through the interface that is read here: there are no "
+            "attention maps. Its losses and what the stream says after each layer are measured all "
+            "the same"
         )
 
 

@@ -26,8 +26,9 @@ from icl_core.machine import device
 from icl_core.papers.birth.pretrained import texts
 from icl_core.papers.birth.pretrained.load_run import (
     best_pair,
-    head_id,
+    check_heads,
     place_of,
+    roles,
     scores,
     tokens_of,
     unpacked,
@@ -204,11 +205,7 @@ def heads_of(run: Run, view: View) -> list[str]:
 def random_sets(run: Run, heads: list[str]) -> list[list[str]]:
     """Return sets of as many heads that are of neither kind, always the same."""
     strongest = {*run.names("strongest"), *run.names("previous"), *heads}
-    layers, count = scores(run, "previous").shape
-    others = []
-    for layer in range(layers):
-        names = [head_id(layer, number) for number in range(count)]
-        others += [name for name in names if name not in strongest]
+    others = [name for name in roles(run) if name not in strongest]
     generator = torch.Generator().manual_seed(run.config.seed)
     orders = [torch.randperm(len(others), generator=generator) for _ in range(SETS)]
     return [[others[index] for index in order[: len(heads)].tolist()] for order in orders]
@@ -242,6 +239,7 @@ def looking(heads: dict[Head, str], ids: Int[Tensor, "T"]) -> Callable[[int, Map
 def grafted(run: Run, view: View) -> Grafted:
     """Return what the visitor's text costs with the view's graft. `CannotDraw` without a text: a
     graft needs the weights."""
+    check_heads(run)
     if not view.typed:
         raise CannotDraw("a graft needs the weights: type a text of your own first")
     return _grafted(run, view.typed, view.graft, tuple(heads_of(run, view)))

@@ -111,7 +111,7 @@ class Config:
         MODELS,
         default=PLANTED,
         group=ASKED,
-        help="all but the planted one need weights: a shipped run shows SmolLM2 without",
+        help="all but the planted one need weights: shipped runs show SmolLM2 and Gemma 3 without",
     )
     weights: str = _weights_field()
     length: int = slider("random tokens, said twice, L", 8, 512, default=32, step=8, group=ASKED)
@@ -205,12 +205,13 @@ class Config:
             )
         millions, N, layers, heads = self.size
         positions = self.sequences * (2 * self.length + 1)
+        logits = positions + heads * (2 * self.length + 1) // 4  # those of copies stand once
         maps = layers * heads * positions * (2 * self.length + 1)
         largest = DISTANCES[-1] + AGAIN + 1  # positions of a repeat
         maps = max(maps, 2 * heads * largest**2)
         width = 1000
         needed = 4 * (
-            int(1_200_000 * millions) + 4 * positions * N + 3 * maps + self.asked * layers * width
+            int(1_200_000 * millions) + 4 * logits * N + 3 * maps + self.asked * layers * width
         )
         device.check_memory(needed, f"model {self.model}")
 
@@ -248,7 +249,7 @@ PRESETS = (
         "gemma3",
         "Gemma 3, 270M",
         Config(model=GEMMA3),
-        "72 heads, of which 60 look 512 tokens back. One of them alone carries the repeat.",
+        "72 heads, of which 12 see all positions. One of these alone carries the repeat.",
     ),
     Preset(
         "planted",

@@ -211,7 +211,7 @@ SENTENCE = " A small brown dog sleeps under the old table."
 PATTERN = "abcXabcXab"
 MOST = 256  # tokens of a text that a run records
 LONGEST = 1024  # tokens of a text that is read for a visitor
-CELLS = 256  # rows of a stored map: of a longer text several positions share one
+CELLS = MOST + 1  # rows of a stored map: of a longer text several positions share one
 SHOWN = 11  # random tokens, said twice: as many as a map on the stage has room for
 
 

@@ -72,13 +72,13 @@ def _without_alone(run: Run, values: np.ndarray) -> float:
 
 
 def _which_needed(run: Run, view: Any) -> int:
-    """Return 0 if the head that looks most at what followed is needed most, 2 if a previous-token
-    head is, 1 if another one."""
+    """Return 0 if the head that looks most at what followed is needed most, 1 if a previous-token
+    head is, 2 if another one."""
     looking = scores(run, "followers")
     needed = np.unravel_index(losses_alone(run).mean(0).argmax(), looking.shape)
     if looking[needed] == looking.max():
         return 0
-    return 2 if role_of(run, int(needed[0]), int(needed[1])) == PREVIOUS else 1
+    return 1 if role_of(run, int(needed[0]), int(needed[1])) == PREVIOUS else 2
 
 
 def _random_quantile(run: Run, share: float) -> float:

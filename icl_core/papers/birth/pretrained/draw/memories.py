@@ -18,6 +18,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     losses_without_group,
     place_of,
     roles,
+    says_attended,
     scores,
 )
 from icl_core.papers.birth.pretrained.settings import View
@@ -108,12 +109,16 @@ def moved(run: Run, view: View) -> Panel:
         labels, says.mean(0).tolist(), "says that token", errors=errors.tolist(), y_range=(0, 1.05)
     )
     together = run.names("moved").index("strongest")
+    single = int(says.mean(0)[:together].argmax())
     return WORDS.panel(
         "moved",
         run,
         view,
         figure,
         data=pd.DataFrame({"heads": labels, "says": says.mean(0), "gain in nats": gains}),
+        single=labels[single],
+        by_single=says[:, single].mean(),
+        one_decides=says[:, single].mean() > says_attended(run).mean(),
         gains=", ".join(f"{gain:.2f}" for gain in gains[:together]),
         gain_together=gains[together],
     )

@@ -127,8 +127,10 @@ def one(run: Run, view: View) -> Panel:
 
 
 def _edge(window: float, rows: int) -> dict[str, Any]:
-    """Return the line beyond which a head does not look, in rows of the map."""
-    ends = {"x0": -0.5, "y0": window - 0.5, "x1": rows - window - 0.5, "y1": rows - 0.5}
+    """Return the line left of which a head does not look, in rows of the map: a token sees the
+    `window`, itself included."""
+    beyond = window - 0.5
+    ends = {"x0": -0.5, "y0": beyond - 0.5, "x1": rows - beyond - 0.5, "y1": rows - 0.5}
     line = {"color": figures.colour("construction"), "width": 2, "dash": "dash"}
     return {"type": "line", "xref": "x", "yref": "y", **ends, "line": line}
 

@@ -18,7 +18,7 @@ from icl_core.papers.birth.pretrained.load_run import (
     scores,
     sees_all,
 )
-from icl_core.papers.birth.pretrained.settings import View
+from icl_core.papers.birth.pretrained.settings import AGAIN, View
 from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
@@ -34,20 +34,21 @@ def alone(run: Run, view: View) -> Panel:
     whole = float(run["alone/whole"][:, 1].mean())
     first = float(run["alone/whole"][:, 0].mean())
     by_head = roles(run)
-    names = list(by_head)
+    places = [place_of(run, name) for name in by_head]
+    is_global = sees_all(run)
     frame = pd.DataFrame(
         {
-            "head": names,
+            "head": list(by_head),
             "role": list(by_head.values()),
-            "sees all positions": np.repeat(sees_all(run), looks.shape[1]),
-            "on what followed": looks.ravel(),
-            "loss without it": costs.ravel(),
+            "sees all positions": [bool(is_global[layer]) for layer, _ in places],
+            "on what followed": [float(looks[place]) for place in places],
+            "loss without it": [float(costs[place]) for place in places],
         }
     )
     lines = [("all heads", whole, "floor"), ("first half", first, "seed")]
     top = max(float(costs.max()), first)
-    needed = names[int(costs.argmax())]
-    most = names[int(looks.argmax())]
+    needed = frame["head"][frame["loss without it"].idxmax()]
+    most = frame["head"][frame["on what followed"].idxmax()]
     limits = (min(0.0, float(costs.min())), 1.12 * top)
     figure = _dots(frame, {needed, most}, limits, lines)
     return WORDS.panel(
@@ -57,7 +58,7 @@ def alone(run: Run, view: View) -> Panel:
         figures.seated(figure),
         data=frame,
         needed=needed,
-        without_needed=costs.max(),
+        without_needed=costs[place_of(run, needed)],
         most=most,
         without_most=costs[place_of(run, most)],
         with_all=whole,
@@ -124,15 +125,17 @@ def losses_by_distance(run: Run, view: View) -> Panel:
         marks=_window_marks(run),
     )
     means = losses.mean(0)
+    # where as many tokens are said again as at the largest distance
+    nearest = int(np.argmax(distances >= min(AGAIN, distances[-1])))
     return WORDS.panel(
         "losses_by_distance",
         run,
         view,
         figure,
         data=pd.DataFrame(losses.T, distances).rename_axis("positions"),
-        are_several=len(distances) > 1,
-        nearest=distances[0],
-        at_nearest=means[0],
+        are_several=distances[nearest] < distances[-1],
+        nearest=distances[nearest],
+        at_nearest=means[nearest],
         furthest=distances[-1],
         at_furthest=means[-1],
     )

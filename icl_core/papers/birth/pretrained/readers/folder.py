@@ -78,8 +78,8 @@ def facts(folder: Path) -> Facts:
     """Return what a folder's settings and the lists of its tensors say. Raises `BadModel`."""
     settings = json_of(folder / "config.json")
 
-    def whole(*names: str) -> int:
-        value = next((settings[name] for name in names if name in settings), None)
+    def whole(*names: str, default: int | None = None) -> int:
+        value = next((settings[name] for name in names if name in settings), default)
         if not isinstance(value, int) or not 1 <= value <= MOST:
             raise BadModel(f"{names[0]} must be 1 to {MOST} in config.json, got {value!r:.40}")
         return value
@@ -89,7 +89,7 @@ def facts(folder: Path) -> Facts:
     return Facts(
         str(settings.get("model_type"))[:40],
         layers=whole("num_hidden_layers", "n_layer"),
-        heads=whole("num_attention_heads", "n_head"),
+        heads=whole("num_attention_heads", "n_head", default=1),  # Mamba has none
         d=whole("hidden_size", "n_embd"),
         N=N,
         tokens=N - 1,
