@@ -243,12 +243,16 @@ def test_a_link_that_names_only_a_text_has_the_N_and_K_that_choosing_it_gives(he
     assert {"K=7", f"text={many}", "N=99"} <= set(line.value.split("; "))
 
 
+def opened_line(app):
+    """The line of settings, which stands under “More settings”."""
+    app.session_state[f"{app.session_state['id']}:more"] = True
+    return labelled(app.run().text_input, LINE_LABEL)
+
+
 def test_the_preset_s_N_is_kept_beside_a_text(here):
     digest = documents.keep("text", count("".join(map(chr, range(0x4E00, 0x4E00 + 99))) * 2))
     app = open_page("birth", f"text={digest}&{TINY}")
-    app.session_state[f"{app.session_state['id']}:more"] = True
-    app.run()
-    line = labelled(app.text_input, LINE_LABEL)
+    line = opened_line(app)
     line.input(line.value.replace("N=99", "N=65")).run()
     assert app.query_params["N"] == "65"
     line = labelled(app.text_input, LINE_LABEL)
@@ -261,9 +265,9 @@ def test_the_preset_s_N_is_kept_beside_a_text(here):
     assert not {"text", "N", "K"} & set(app.query_params)
     (said,) = app.info
     assert f"Add `text={digest}` to use it again" in said.value
-    labelled(app.text_input, LINE_LABEL).input(f"text={digest}").run()
+    opened_line(app).input(f"text={digest}").run()
     assert app.query_params["text"] == digest and not app.info
-    labelled(app.text_input, LINE_LABEL).input("text=").run()  # which names it
+    opened_line(app).input("text=").run()  # which names it
     assert "text" not in app.query_params and not app.info
     config = registry.experiment("birth.induction").config(text=digest, N=65)
     fields = address.run_fields("birth.induction", config)

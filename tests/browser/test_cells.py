@@ -106,6 +106,9 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
         return not tab.evaluate(zoomed)
 
     until(whole, "a double click shows the whole map again")
+    tab.locator(
+        ".st-key-chart-second"
+    ).hover()  # its buttons are seen, and the row of its title is shorter
     picture = saved(tab, "second", tab.locator(".st-key-chart-second [data-title='Save as SVG']"))
     assert "what followed" in picture and "step 300" in picture
     assert saved(tab, "second", tab.locator(".st-key-chart-second [data-title='Save as PNG']"))

@@ -196,7 +196,7 @@ def test_of_a_model_without_attention_losses_and_the_lens_are_shown():
     silent, reason = drawn(model, 12)
     assert {"heads", "one", "without", "alone", "pairs"} <= silent
     assert not silent & {"losses", "lens", "tokens"}
-    assert "no layer of this model has an attention map" in reason
+    assert "no layer of this model attends through the interface" in reason
 
 
 @torch.no_grad()

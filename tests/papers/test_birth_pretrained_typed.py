@@ -139,7 +139,7 @@ def test_maps_of_a_long_text_are_coarse_and_its_scores_exact(run):
     windowed = Run(run.config, run.tensors | {"layers/window": np.array([100, 0, 0], np.int32)})
     local = own_text.one(windowed, View(typed=text, typed_head="1.1"))
     edge = local.figure.layout["shapes"][-1]
-    assert (edge["x0"], edge["y0"]) == (-0.5, 49.5)  # 100 positions are 50 rows
+    assert (edge["x0"], edge["y0"]) == (-0.5, 49.25)  # half a position less
     everywhere = own_text.one(windowed, View(typed=text, typed_head="2.1"))
     assert len(everywhere.figure.layout.get("shapes", [])) < len(local.figure.layout["shapes"])
 

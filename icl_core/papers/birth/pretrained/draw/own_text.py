@@ -111,7 +111,7 @@ def one(run: Run, view: View) -> Panel:
     figure = figures.attention(attention, labels, every_label=len(labels) <= LABELLED)
     window = 0 if sees_all(run)[layer] else int(run["layers/window"][layer])
     if 0 < window < len(reading.tokens):
-        figure.add_shapes([_edge(window / each, len(labels))])
+        figure.add_shapes([_edge((window - 0.5) / each, len(labels))])
     return WORDS.panel(
         "own_one",
         run,
@@ -126,10 +126,9 @@ def one(run: Run, view: View) -> Panel:
     )
 
 
-def _edge(window: float, rows: int) -> dict[str, Any]:
-    """Return the line left of which a head does not look, in rows of the map: a token sees the
-    `window`, itself included."""
-    beyond = window - 0.5
+def _edge(beyond: float, rows: int) -> dict[str, Any]:
+    """Return the line left of which a head does not look: so many rows of the map from the
+    diagonal."""
     ends = {"x0": -0.5, "y0": beyond - 0.5, "x1": rows - beyond - 0.5, "y1": rows - 0.5}
     line = {"color": figures.colour("construction"), "width": 2, "dash": "dash"}
     return {"type": "line", "xref": "x", "yref": "y", **ends, "line": line}
