@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-pytest.importorskip("transformers")
+transformers = pytest.importorskip("transformers")
 gguf = pytest.importorskip("gguf")
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -448,3 +448,36 @@ def test_a_model_of_any_name_is_measured_and_kept_under_what_it_is(tmp_path, mon
     for name in ("", "..", "no such", "mine/../other", "/etc"):
         with pytest.raises(NotHere, match=r"not on this computer\. Name by ICL_MODELS a folder"):
             small(named=name)
+
+
+SMALL = {"hidden_size": 32, "vocab_size": N}
+OTHERWISE = {
+    "mamba": {"num_hidden_layers": 2, "state_size": 4, **SMALL},
+    "lfm2": {
+        **{"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
+        **{"layer_types": ["conv", "full_attention"], "intermediate_size": 64, **SMALL},
+    },
+    "bloom": {"n_layer": 2, "n_head": 4, **SMALL},
+    "falcon": {"num_hidden_layers": 2, "num_attention_heads": 4, **SMALL},
+    "gpt_neo": {
+        **{"num_layers": 2, "num_heads": 4, "attention_types": [[["global", "local"], 1]], **SMALL},
+        **{"intermediate_size": 64, "bos_token_id": 0, "eos_token_id": 0},
+    },
+}
+
+
+@pytest.mark.parametrize("family", OTHERWISE)
+@torch.no_grad()
+def test_a_folder_of_a_family_that_attends_otherwise_is_opened_without_those_maps(family, tmp_path):
+    torch.manual_seed(0)
+    config = transformers.AutoConfig.for_model(family, **OTHERWISE[family])
+    network = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    network.save_pretrained(tmp_path)
+    tokenizer().save(str(tmp_path / "tokenizer.json"))
+    assert folder.facts(tmp_path).layers == 2
+    model, _ = folder.read(tmp_path)
+    assert model.shape.without_maps == ((1,) if family == "lfm2" else (1, 2))
+    ids = torch.tensor(INPUTS)[None]
+    torch.testing.assert_close(
+        forward(model, ids).logits, network(ids).logits, atol=1e-5, rtol=1e-4
+    )

@@ -3,6 +3,7 @@
 model as it is there."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,18 +57,22 @@ def read(folder: Path) -> tuple[Reader, FileTokens]:
     N = config.vocab_size
     tokens = FileTokens.of_folder(folder, N, settings)
     any_model.register()
+    open_with = partial(
+        transformers.AutoModelForCausalLM.from_pretrained,
+        folder,
+        config=config,
+        dtype=torch.float32,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        ignore_mismatched_sizes=True,  # they are listed, and refused below
+        output_loading_info=True,
+    )
     with declared.said(folder.name):
-        opened: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            folder,
-            config=config,
-            attn_implementation=any_model.NAME,
-            dtype=torch.float32,
-            local_files_only=True,
-            trust_remote_code=False,
-            use_safetensors=True,
-            ignore_mismatched_sizes=True,  # they are listed, and refused below
-            output_loading_info=True,
-        )
+        try:
+            opened: Any = open_with(attn_implementation=any_model.NAME)
+        except KeyError:  # a family that chooses among attentions of its own, as Falcon
+            opened = open_with(attn_implementation="eager")
     network, loading = opened
     declared.check_rotated(network)
     _check_loaded(network, loading, tensors)
@@ -88,8 +93,8 @@ def facts(folder: Path) -> Facts:
     sizes = [int(np.prod(tensor.shape, dtype=np.int64)) for tensor in tensors_of(folder).values()]
     return Facts(
         str(settings.get("model_type"))[:40],
-        layers=whole("num_hidden_layers", "n_layer"),
-        heads=whole("num_attention_heads", "n_head", default=1),  # Mamba has none
+        layers=whole("num_hidden_layers", "n_layer", "num_layers"),
+        heads=whole("num_attention_heads", "n_head", "num_heads", default=1),  # Mamba has none
         d=whole("hidden_size", "n_embd"),
         N=N,
         tokens=N - 1,
