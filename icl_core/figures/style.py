@@ -192,7 +192,9 @@ def _wider_line(trace: Trace) -> Trace:
     line = trace.get("line", {})
     width = line.get("width", 2)
     is_line = trace["type"] == "scatter" and "lines" in trace.get("mode", "lines") and width
-    return trace | {"line": line | {"width": max(LEAST_LINE, width)}} if is_line else trace
+    if not is_line:
+        return trace
+    return Trace(**{**trace, "line": line | {"width": max(LEAST_LINE, width)}})
 
 
 def _enlarged(value: Any, key: str = "") -> Any:

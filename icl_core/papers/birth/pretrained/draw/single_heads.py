@@ -47,8 +47,8 @@ def alone(run: Run, view: View) -> Panel:
     )
     lines = [("all heads", whole, "floor"), ("first half", first, "seed")]
     top = max(float(costs.max()), first)
-    needed = frame["head"][frame["loss without it"].idxmax()]
-    most = frame["head"][frame["on what followed"].idxmax()]
+    needed = str(frame["head"][frame["loss without it"].idxmax()])
+    most = str(frame["head"][frame["on what followed"].idxmax()])
     limits = (min(0.0, float(costs.min())), 1.12 * top)
     figure = _dots(frame, {needed, most}, limits, lines)
     return WORDS.panel(
