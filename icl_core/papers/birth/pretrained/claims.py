@@ -145,8 +145,8 @@ GEMMA_DISTANCE = of_gemma(
     id="gemma-distance",
     panel="losses_by_distance",
     label="loss of a repeat 2,000 positions on, less that 32 positions on, in nats",
-    text="Distance hardly counts: far beyond the window of most layers, 512 positions, a repeat "
-    "costs at most one nat more than nearby.",
+    text="Far beyond the window of most layers, 512 positions, a repeat costs at most one nat more "
+    "than nearby, not as much as the first time.",
     at_most=1.0,
 )
 
