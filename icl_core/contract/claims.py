@@ -231,7 +231,7 @@ class Metric:
         where it is not known of how many values its error is, how many times as many."""
         if self.count is None:
             times = (certain_from(None) / max(away, 0.01)) ** 2
-            return f"about {times:.2g} times as many seeds or test prompts"
+            return f"about {float(f'{times:.2g}'):,.0f} times as many seeds or test prompts"
         for seeds in range(self.count + 1, MOST_SEEDS + 1):
             if away * (seeds / self.count) ** 0.5 >= certain_from(seeds):
                 return f"about {seeds} seeds"

@@ -6,6 +6,7 @@ A name of code is the dashboard's version and the beginning of a digest of its P
 """
 
 import hashlib
+import os
 import platform
 from contextlib import suppress
 from functools import cache
@@ -67,7 +68,7 @@ def is_gone(other: str) -> bool:
     """Return whether an identity is of code whose folder was on this machine and is there no
     more."""
     machine, _, folder = other.partition("@")[2].partition(":")
-    return machine == platform.node() and not Path(folder, _CORE.name).is_dir()
+    return machine == platform.node() and not os.path.isdir(Path(folder, _CORE.name))
 
 
 def described(other: str) -> str:

@@ -139,3 +139,8 @@ def test_an_experiment_opens_at_its_first_step_and_plays_once(server: str, windo
     visit(tab, "/toy?step=5")  # a link with a step opens there
     expect(tab.locator(".clock output")).to_have_text("5 of 300")
     assert not any(clock["play"] for clock in tab.evaluate("[...iclStage.clocks.values()]"))
+    slider(tab).press("End")  # the address then names no step, and the film does not begin
+    reached(tab, lambda address: "step=" not in address)
+    tab.wait_for_function("!document.querySelector('[data-test-script-state=running]')")
+    assert not tab.evaluate("[...iclStage.clocks.values()].some((clock) => clock.opens)")
+    expect(tab.locator(".clock output")).to_have_text("300 of 300")

@@ -9,6 +9,7 @@ const answerCancel = () => {
   const answer = (event) => {
     const button = event.target.closest?.(CANCEL);
     if (!button) return;
+    if (button.dataset.cancelling) return event.stopImmediatePropagation(); // by a key, too
     button.dataset.cancelling = "true";
     button.setAttribute("aria-label", "Cancelling");
     window.setTimeout(() => {

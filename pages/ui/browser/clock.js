@@ -52,7 +52,8 @@ class Clock extends Transport {
      way to the server, the address stands where it stood before, and the clock does not follow it. `send` tells the
      server. */
   update(data, send) {
-    const opens = !this.data && data.play && !calm();
+    const opens = !this.data && data.play && data.at > 0 && !calm();
+    this.opens ||= opens;
     const isOtherRun = !this.data || this.data.run !== data.run;
     if (this.sentAt === data.answers) this.sentAt = null;
     const isAnswered = this.sentAt === null;
@@ -102,6 +103,8 @@ class Clock extends Transport {
     if (window.Plotly) return this.draw();
     if (!document.querySelector(".js-plotly-plot")) return this.waitForPlotly(); // there is no chart yet
     this.bar.dataset.plain = "true";
+    this.opens = false;
+    this.show(this.resting); // which the server draws
     this.send("plain", true);
   }
 
@@ -210,11 +213,12 @@ class Clock extends Transport {
   /* Play by itself, once, soon after a panel is there, from the first snapshot to where the server put the clock; not
      for a visitor who wants no motion, or who moved first. */
   playFirst() {
-    if (!this.data.play || this.openingTimer || calm()) return;
+    if (!this.opens) return;
     if (![...stage.panels].some(([name, panel]) => panel.run === this.data.run && chart(name)?.layout)) return;
-    const { index, resting } = this;
+    this.opens = false;
+    const { resting } = this;
     this.openingTimer = window.setTimeout(() => {
-      if (this.timer || this.index !== index || this.resting !== resting) return;
+      if (this.timer || this.index !== 0 || this.resting !== resting) return;
       this.start(OPENING / Math.max(1, resting));
       this.until = resting;
     }, SETTLE);

@@ -42,7 +42,8 @@ const turn = (event) => {
 /* The keys 1 to 5 open the groups of drawers, in their order. */
 const openGroup = (event) => {
   const group = document.querySelectorAll(".st-key-drawer-groups [role=radio]")[Number(event.key) - 1];
-  if (!group || covered()) return;
+  const isElsewhere = event.target.closest?.("[data-testid=stPopoverBody], [role=dialog]");
+  if (!group || event.repeat || isElsewhere || covered()) return;
   group.click();
   event.preventDefault();
 };

@@ -25,7 +25,11 @@ const letMenuOpen = (button) => {
     show(button.contains(target) && !isOpen());
     if (isOpen()) document.querySelector(".st-key-pages a")?.focus();
   };
-  const key = (event) => event.key === "Escape" && show(false);
+  const key = (event) => {
+    if (event.key !== "Escape" || !isOpen()) return;
+    show(false);
+    button.focus();
+  };
   document.addEventListener("click", click);
   document.addEventListener("keydown", key);
   return () => {
@@ -35,6 +39,7 @@ const letMenuOpen = (button) => {
 };
 
 export default function ({ parentElement, data, setTriggerValue }) {
+  parentElement.iclRoom?.(); // with other data Streamlit runs this again, and ends only the last run
   const find = (name) => parentElement.querySelector(`.room .${name}`);
   const label = (button, text, pressed) => {
     button.title = text;
@@ -54,8 +59,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   full.onclick = fill;
   document.addEventListener("fullscreenchange", describe);
   const endMenu = letMenuOpen(find("pages"));
-  return () => {
+  return (parentElement.iclRoom = () => {
     document.removeEventListener("fullscreenchange", describe);
     endMenu();
-  };
+  });
 }

@@ -16,8 +16,7 @@ const panelsOnScreen = () =>
     .filter(({ figure }) => figure?.layout);
 
 /* A panel at a snapshot of the clock, as the clock would show it; as it is where the clock does not move it. */
-function panelAt(shown, run, index) {
-  const panel = stage.panels.get(shown.name);
+function panelAt(shown, panel, run, index) {
   const frame = panel?.run === run && panel.whole && frameOf(panel, index);
   if (!frame) return shown;
   const { data, layout } = structuredClone(panel.whole);
@@ -39,21 +38,22 @@ function whatIsShown() {
   const footer = (index) =>
     [pictures.title, moves ? `step ${clock.steps[index]}` : "", pictures.line].filter(Boolean).join(" · ");
   const at = Number(document.querySelector(".clock input")?.value ?? 0);
+  // as they are now: another run may come while a film is drawn
+  const films = new Map(stage.panels);
+  const { run, headlines } = clock;
+  const sceneAt = (index) => ({
+    headline: headlines[index],
+    footer: footer(index),
+    panels: panels.map((panel) => panelAt(panel, films.get(panel.name), run, index)),
+  });
+  const headline = document.querySelector(".headline:not([data-still])")?.textContent ?? "";
   return {
     pictures,
     look: { paper, ink: color, family },
     steps: moves ? clock.steps : [],
     at,
-    now: () => ({
-      headline: document.querySelector(".headline:not([data-still])")?.textContent ?? "",
-      footer: footer(at),
-      panels,
-    }),
-    sceneAt: (index) => ({
-      headline: clock.headlines[index],
-      footer: footer(index),
-      panels: panels.map((panel) => panelAt(panel, clock.run, index)),
-    }),
+    now: () => ({ ...(moves ? sceneAt(at) : { footer: footer(at), panels }), headline }),
+    sceneAt,
   };
 }
 

@@ -134,7 +134,8 @@ def _head(
 
 def _names_a_place(setting: Setting, beat: Beat | None) -> bool:
     """Return whether the address says where the clock stands, or a lesson does."""
-    return beat is not None or setting.lesson is not None or "step" in st.query_params
+    names_step = not {"step", "snapshot"}.isdisjoint(st.query_params)
+    return beat is not None or setting.lesson is not None or names_step
 
 
 def _snapshot_index(run: Run, view: Any, steps: Sequence[int], beat_snapshot: int | None) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract import story
-from icl_core.contract.experiment import Run
+from icl_core.contract.experiment import Preset, Run
 from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, snapshot_of
 from pages.ui.link.address import Setting
 
@@ -74,12 +74,19 @@ def read(setting: Setting, run: Run, beats: Sequence[Beat]) -> Place:
     )
 
 
+def story_preset(setting: Setting) -> Preset:
+    """Return the preset whose run the story is told of: the first, or the lesson's."""
+    presets = setting.experiment.presets
+    if setting.lesson is None:
+        return presets[0]
+    return next(preset for preset in presets if preset.name == setting.lesson.preset)
+
+
 def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
     """Return the beats that can be played: those of the first preset or of the lesson's, if its run
     is on screen."""
-    first = setting.lesson.preset if setting.lesson else setting.experiment.presets[0].name
-    is_whole = setting.config == setting.preset.config
-    if pending or setting.preset.name != first or not is_whole:
+    told = story_preset(setting)
+    if pending or setting.preset.name != told.name or setting.config != told.config:
         return []
     return story.resolve_beats(setting.experiment.story, run)
 

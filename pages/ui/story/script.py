@@ -128,7 +128,7 @@ def _show_task(setting: Setting, story: Story, brief: bool = False, leaves: bool
     if brief:
         say = brief_of(story, setting.config)
     if leaves:
-        say = f"Start goes to the preset “{setting.experiment.presets[0].full_title}”. {say}"
+        say = f"Start goes to the preset “{places.story_preset(setting).full_title}”. {say}"
     example = "".join(
         f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in prompt.pieces
     )
@@ -184,7 +184,7 @@ def _show_turns(setting: Setting, run: Run, story: Story, place: Place, way: Way
             _start_button(setting, run, place.beats)
         else:
             first = Stop(setting.paper, setting.name, story.beats[0].name)
-            title = setting.experiment.presets[0].title
+            title = places.story_preset(setting).title
             help = f"Leaves these settings and goes to “{title}”"
             _stop_button("Start ▶", "next", first, way.name, help)
         return
