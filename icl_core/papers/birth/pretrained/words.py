@@ -164,11 +164,6 @@ def _which_cost(run: Run, view: Any) -> int:
     return 0 if share < 1 / 3 else 1 if share < 2 / 3 else 2
 
 
-def _which_recall(run: Run, view: Any) -> int:
-    recall = _mean(pair_recall(run))
-    return 0 if recall / chance(run) < 3 else 1 if recall < HALF else 2
-
-
 WORDS = Words(
     __file__,
     Config,
@@ -250,7 +245,6 @@ WORDS = Words(
         "heads": _which_number,
         "without": _which_cost,
         "alone": _which_needed,
-        "pair": _which_recall,
     },
     example=EXAMPLE,
 )
