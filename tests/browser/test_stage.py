@@ -85,6 +85,8 @@ def test_what_is_not_seen_is_not_drawn(server: str, window: Window) -> None:
     assert set(tab.evaluate("window.touched")) == {3}
     tab.set_viewport_size({"width": 1400, "height": 1000})
     together(tab, 3)  # what has come into sight follows
+    tab.wait_for_timeout(1000)  # Streamlit draws a chart once more that has got another size
+    together(tab, 3)
     tab.evaluate(HIDE, True)
     drag(tab, 5)
     tab.get_by_role("button", name="Play", exact=True).click()
