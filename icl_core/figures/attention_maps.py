@@ -120,12 +120,12 @@ def side_of(count: int, usual: float) -> float:
 
 
 def attention(
-    weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = (), every_label: bool = False
+    weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = (), cell: float = CELL
 ) -> Figure:
-    """Return one head's attention weights [T, T] over the characters `tokens`; with `every_label`
-    the map is large enough to write all of them."""
+    """Return one head's attention weights [T, T] over the characters `tokens`, in cells of at least
+    `cell` pixels: `LABEL` have room for every token's label."""
     bottom = AXIS - 10 + (LEGEND if boxes else 0)
-    side = max(side_of(len(tokens), MAP), LABEL * len(tokens) if every_label else 0)
+    side = max(MAP, cell * len(tokens))
     scale = sequential(1 + 8 / side)
     figure = Figure(
         layout=layout(

@@ -5,31 +5,24 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
 from icl_core.contract.paper_words import LessonWords
 
-STRONGEST = 8  # heads, as “How far back” draws
+
+def _needed(run: Run) -> str:
+    from icl_core.papers.birth.pretrained.load_run import needed_head
+
+    return needed_head(run)
 
 
-def _most(run: Run) -> tuple[int, int]:
-    """Return the head without which a repeat costs most, layer and number from 0."""
-    from icl_core.papers.birth.pretrained.load_run import losses_alone
+def _looking(run: Run) -> str:
+    from icl_core.papers.birth.pretrained.load_run import looking_head
 
-    costs = losses_alone(run).mean(0)  # (layers, H)
-    layer, number = divmod(int(costs.argmax()), costs.shape[1])
-    return layer, number
+    return looking_head(run)
 
 
-def _looking(run: Run) -> tuple[int, int]:
-    """Return the head that looks most at what followed, layer and number from 0."""
-    from icl_core.papers.birth.pretrained.load_run import scores
+def _without(run: Run, head: str) -> float:
+    """Return what a token of the second half costs without a head."""
+    from icl_core.papers.birth.pretrained.load_run import losses_alone, place_of
 
-    looks = scores(run, "followers")  # (layers, H)
-    layer, number = divmod(int(looks.argmax()), looks.shape[1])
-    return layer, number
-
-
-def _without(run: Run, head: tuple[int, int]) -> float:
-    from icl_core.papers.birth.pretrained.load_run import losses_alone
-
-    return float(losses_alone(run).mean(0)[head])
+    return float(losses_alone(run).mean(0)[place_of(run, head)])
 
 
 def _whole(run: Run) -> tuple[float, float]:
@@ -38,41 +31,34 @@ def _whole(run: Run) -> tuple[float, float]:
     return first, second
 
 
-def _lost_looking(run: Run) -> float:
-    return _without(run, _looking(run)) - _whole(run)[1]
+def _rise(run: Run, head: str) -> float:
+    return _without(run, head) - _whole(run)[1]
 
 
 def _in_global(run: Run) -> int:
-    """Return how many of the strongest heads see all positions."""
-    from icl_core.papers.birth.pretrained.load_run import place_of, sees_all
+    """Return how many of the strongest heads that are drawn by distance see all positions."""
+    from icl_core.papers.birth.pretrained.load_run import FOLLOWED, place_of, sees_all
 
     is_global = sees_all(run)
-    return sum(
-        bool(is_global[place_of(run, name)[0]]) for name in run.names("strongest")[:STRONGEST]
-    )
-
-
-def _name(head: tuple[int, int]) -> str:
-    from icl_core.papers.birth.pretrained.load_run import head_id
-
-    return head_id(*head)
+    heads = run.names("strongest")[:FOLLOWED]
+    return sum(bool(is_global[place_of(run, name)[0]]) for name in heads)
 
 
 LESSON = LessonWords(
     __file__,
     right={
-        "needed": (lambda run: _without(run, _most(run)), 0.5),
-        "looking": (_lost_looking, 0.05),
+        "needed": (lambda run: _without(run, _needed(run)), 0.5),
+        "looking": (lambda run: _rise(run, _looking(run)), 0.05),
         "global": (lambda run: float(_in_global(run)), 0),
     },
     readings={
-        "needed": lambda run: _name(_most(run)),
-        "without_needed": lambda run: _without(run, _most(run)),
+        "needed": _needed,
+        "without_needed": lambda run: _without(run, _needed(run)),
         "whole": lambda run: _whole(run)[1],
         "first": lambda run: _whole(run)[0],
-        "looking": lambda run: _name(_looking(run)),
-        "lost_looking": _lost_looking,
-        "lost_needed": lambda run: _without(run, _most(run)) - _whole(run)[1],
+        "looking": _looking,
+        "lost_looking": lambda run: _rise(run, _looking(run)),
+        "lost_needed": lambda run: _rise(run, _needed(run)),
         "in_global": _in_global,
     },
 ).lesson(

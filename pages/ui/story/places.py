@@ -85,8 +85,8 @@ def story_preset(setting: Setting) -> Preset:
 def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
     """Return the beats that can be played: those of the first preset or of the lesson's, if its run
     is on screen."""
-    told = story_preset(setting)
-    if pending or setting.preset.name != told.name or setting.config != told.config:
+    preset = story_preset(setting)
+    if pending or setting.preset.name != preset.name or setting.config != preset.config:
         return []
     return story.resolve_beats(setting.experiment.story, run)
 

@@ -29,11 +29,13 @@ PASSES = 60  # of five draws, on all their positions
 def cost(config: Config) -> float:
     """Return the giga-operations of a run."""
     millions, _, layers, heads = config.size
-    each = 2 * config.length + 1  # positions of a sequence
+    length = 2 * config.length + 1  # positions of a sequence
     distances = sum(DISTANCES)
     alone = layers * heads / 2  # passes of one sequence in each draw, from the head's layer on
-    measured = 5 * (PASSES * config.sequences * each + distances)
-    positions = measured + 6 * (alone * each + 2 * config.asked)  # heads are chosen on a sixth draw
+    measured = 5 * (PASSES * config.sequences * length + distances)
+    positions = measured + 6 * (
+        alone * length + 2 * config.asked
+    )  # heads are chosen on a sixth draw
     pairs = 6 * 250 * config.asked**2 / 1e4
     return 2e-3 * positions * millions + 1e-6 * layers * heads * pairs
 

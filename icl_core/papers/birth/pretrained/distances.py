@@ -32,8 +32,8 @@ def possible(tokens: Tokens, T: int) -> list[int]:
 
 def sequence(tokens: Tokens, distance: int, generator: torch.Generator) -> Int[Tensor, "T"]:
     """Return a sequence whose end was said `distance` positions before."""
-    drawn = texts.drawn_tokens(tokens, distance, generator)
-    return torch.cat([torch.tensor([tokens.start]), drawn, drawn[: repeated(distance)]])
+    different = texts.drawn_tokens(tokens, distance, generator)
+    return torch.cat([torch.tensor([tokens.start]), different, different[: repeated(distance)]])
 
 
 @torch.no_grad()
@@ -47,8 +47,8 @@ def measure(
     followers = torch.zeros(model.shape.layers, model.shape.heads)
 
     def looked(layer: int, maps: Maps) -> Maps:
-        found = maps[0][:, queries, queries - distance + 1]  # (H, count)
-        followers[layer - 1] = found.mean(1)
+        attention = maps[0][:, queries, queries - distance + 1]  # (H, count)
+        followers[layer - 1] = attention.mean(1)
         return maps
 
     x = model.embed(text[None])

@@ -15,6 +15,7 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, MOST, PREVIOUS, ro
 MAPPED = 64  # tokens of an attention map on the stage
 LETTERS = 5  # of a token in a label
 LONG = 20  # and in a table
+FOLLOWED = 8  # of the strongest heads, which are drawn by distance
 QUANTILES = (0.1, 0.5, 0.9)  # of random sets
 ROLES = {"previous": PREVIOUS, "followers": INDUCTION}  # of heads, by their measure
 
@@ -44,6 +45,18 @@ def losses_without_group(run: Run) -> tuple[np.ndarray, np.ndarray]:
 def losses_alone(run: Run) -> np.ndarray:
     """Return the loss of the second half without each head alone, [draws, layers, H]."""
     return run["alone/losses"][..., 1]
+
+
+def needed_head(run: Run) -> str:
+    """Return the id of the head without which alone the second half costs most."""
+    costs = losses_alone(run).mean(0)  # (layers, H)
+    return max(roles(run), key=lambda head: costs[place_of(run, head)])
+
+
+def looking_head(run: Run) -> str:
+    """Return the id of the head that looks most at what followed."""
+    looks = scores(run, "followers")  # (layers, H)
+    return max(roles(run), key=lambda head: looks[place_of(run, head)])
 
 
 def sees_all(run: Run) -> np.ndarray:

@@ -145,8 +145,8 @@ class Chosen:
         self.others = [head for head in every if head not in {*self.strongest, *self.previous}]
         self.distances = distances.possible(tokens, model.shape.T)
         alone = texts.losses_alone(model, inputs, outcome, texts.mean_outputs(outcome))
-        costs = texts.ranked(alone[..., 1])
-        self.needed = next(head for head in costs if head in every)
+        by_cost = texts.ranked(alone[..., 1])
+        self.needed = next(head for head in by_cost if head in every)
         self.offsets = [offset for offset in recall.OFFSETS if offset < model.shape.T]
         self.offset = min(recall.AT, self.offsets[-1])
         self.group = self.strongest[:GROUP]

@@ -16,18 +16,18 @@ from icl_core.papers.birth.pretrained.load_run import (
     group_index,
     half_losses,
     halves_by_layer,
-    head_id,
     head_shown,
     layers_without_map,
+    looking_head,
     losses_alone,
     losses_without_group,
     milestones,
+    needed_head,
     pair_recall,
     place_of,
     role_of,
     roles,
     says_attended,
-    scores,
     scores_over_steps,
 )
 from icl_core.papers.birth.pretrained.settings import (
@@ -60,25 +60,18 @@ def _mean(values: np.ndarray) -> float:
     return float(values.mean())
 
 
-def _first_head(run: Run, values: np.ndarray) -> str:
-    """Return the id of the head with the largest value."""
-    layer, number = np.unravel_index(values.argmax(), values.shape)
-    return head_id(int(layer), int(number))
-
-
-def _without_alone(run: Run, values: np.ndarray) -> float:
-    """Return the loss of the second half without the head with the largest value alone."""
-    return float(losses_alone(run).mean(0).flat[values.argmax()])
+def _without(run: Run, head: str) -> float:
+    """Return the loss of the second half without one head alone."""
+    return float(losses_alone(run).mean(0)[place_of(run, head)])
 
 
 def _which_needed(run: Run, view: Any) -> int:
     """Return 0 if the head that looks most at what followed is needed most, 1 if a previous-token
     head is, 2 if another one."""
-    looking = scores(run, "followers")
-    needed = np.unravel_index(losses_alone(run).mean(0).argmax(), looking.shape)
-    if looking[needed] == looking.max():
+    needed = needed_head(run)
+    if needed == looking_head(run):
         return 0
-    return 1 if role_of(run, int(needed[0]), int(needed[1])) == PREVIOUS else 2
+    return 1 if roles(run)[needed] == PREVIOUS else 2
 
 
 def _random_quantile(run: Run, share: float) -> float:
@@ -186,10 +179,10 @@ WORDS = Words(
         "again_without_strongest": lambda run, view: _mean(losses_without_group(run)[0][:, 1]),
         "again_without_random": lambda run, view: _random_quantile(run, 0.5),
         # without one head alone
-        "looking_head": lambda run, view: _first_head(run, scores(run, "followers")),
-        "needed_head": lambda run, view: _first_head(run, losses_alone(run).mean(0)),
-        "without_looking": lambda run, view: _without_alone(run, scores(run, "followers")),
-        "without_needed": lambda run, view: losses_alone(run).mean(0).max(),
+        "looking_head": lambda run, view: looking_head(run),
+        "needed_head": lambda run, view: needed_head(run),
+        "without_looking": lambda run, view: _without(run, looking_head(run)),
+        "without_needed": lambda run, view: _without(run, needed_head(run)),
         "alone_whole": lambda run, view: run["alone/whole"][:, 1].mean(),
         # without as many random heads
         "random_low": lambda run, view: _random_quantile(run, 0.1),

@@ -24,6 +24,7 @@ from icl_core.papers.birth.pretrained.load_run import (
 from icl_core.papers.birth.pretrained.settings import View
 from icl_core.papers.birth.pretrained.words import WORDS
 
+HALF = 0.5  # recall from which a head copies as the paper's W_O² does
 HALVES = ("first half,", "second half,")
 NAMES = {"strongest": "the strongest together", "random": "random heads"}
 
@@ -95,8 +96,19 @@ def copying(run: Run, view: View) -> Panel:
         y_range=(0, 1.05),
         lines=[("chance", chance(run), "floor")],
     )
-    data = pd.DataFrame({"head": labels, "recall": group.mean(0), "error": errors})
-    return WORDS.panel("copying", run, view, figure, data=data)
+    recalls = group.mean(0)  # (heads,)
+    data = pd.DataFrame({"head": labels, "recall": recalls, "error": errors})
+    return WORDS.panel(
+        "copying",
+        run,
+        view,
+        figure,
+        data=data,
+        copier=labels[int(recalls.argmax())],
+        copied_most=recalls.max(),
+        copies=recalls.max() > HALF,
+        is_other=recalls.argmax() > 0,
+    )
 
 
 def moved(run: Run, view: View) -> Panel:

@@ -9,6 +9,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.attention_maps import LABEL
 from icl_core.papers.birth.pretrained.draw.stage import map_of_heads, table_of_heads
 from icl_core.papers.birth.pretrained.load_run import (
     QUANTILES,
@@ -25,6 +26,7 @@ from icl_core.papers.birth.pretrained.texts import LONGEST
 from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import MOST
 
+SMALL_CELL = 3  # pixels of a cell of a map of more tokens
 LABELLED = 64  # tokens of which every one has its label on a map
 NONE = "none"
 
@@ -108,7 +110,8 @@ def one(run: Run, view: View) -> Panel:
     attention = reading.attention(layer, number)  # (n, n)
     each = reading.positions_per_cell
     labels = token_labels(reading.tokens)[::each]
-    figure = figures.attention(attention, labels, every_label=len(labels) <= LABELLED)
+    cell = LABEL if len(labels) <= LABELLED else SMALL_CELL
+    figure = figures.attention(attention, labels, cell=cell)
     window = 0 if sees_all(run)[layer] else int(run["layers/window"][layer])
     if 0 < window < len(reading.tokens):
         figure.add_shapes([_edge((window - 0.5) / each, len(labels))])

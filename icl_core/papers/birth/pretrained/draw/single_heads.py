@@ -11,8 +11,11 @@ from icl_core.figures import Curve
 from icl_core.figures.series import axis_range, extent
 from icl_core.figures.style import axis, colour, layout, legend
 from icl_core.papers.birth.pretrained.load_run import (
+    FOLLOWED,
     half_losses,
+    looking_head,
     losses_alone,
+    needed_head,
     place_of,
     roles,
     scores,
@@ -23,7 +26,6 @@ from icl_core.papers.birth.pretrained.words import WORDS
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 
 KINDS = {PREVIOUS: "layer 1", INDUCTION: "layer 2"}  # colours of roles
-FOLLOWED = 8  # heads whose attention is drawn by distance
 
 
 def alone(run: Run, view: View) -> Panel:
@@ -47,8 +49,8 @@ def alone(run: Run, view: View) -> Panel:
     )
     lines = [("all heads", whole, "floor"), ("first half", first, "seed")]
     top = max(float(costs.max()), first)
-    needed = str(frame["head"][frame["loss without it"].idxmax()])
-    most = str(frame["head"][frame["on what followed"].idxmax()])
+    needed = needed_head(run)
+    most = looking_head(run)
     limits = (min(0.0, float(costs.min())), 1.12 * top)
     figure = _dots(frame, {needed, most}, limits, lines)
     return WORDS.panel(

@@ -100,12 +100,12 @@ def config_of(settings: Mapping[str, Any]) -> Any:
         config = CONFIG_MAPPING[family].from_dict(dict(settings))
     fields = {field.name for field in dataclasses.fields(config)} | {*config.attribute_map}
     # what transformers derives from the other settings may be declared, too
-    told = {name: value for name, value in settings.items() if name in fields}
-    derived = CONFIG_MAPPING[family].from_dict(told)
+    known_settings = {name: value for name, value in settings.items() if name in fields}
+    derived_config = CONFIG_MAPPING[family].from_dict(known_settings)
     beside = fields | {*FREE, *ROTATIONS, "rope_scaling", "rope_parameters"}
     for name, value in settings.items():
         agrees = name in AGREES and getattr(config, AGREES[name], None) == value
-        agrees = agrees or getattr(derived, name, None) == value
+        agrees = agrees or getattr(derived_config, name, None) == value
         if name not in beside and not agrees and value not in (None, False, [], {}):
             raise BadModel(
                 f"{name[:80]} is not a setting of the family {family}, and what it declares would "
