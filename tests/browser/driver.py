@@ -86,6 +86,7 @@ def more_settings(page: Page) -> None:
     if not line.count():
         page.get_by_test_id("stSidebar").get_by_text("More settings", exact=True).click()
     line.wait_for()
+    settled(page)
 
 
 def heading(page: Page, text: str) -> Locator:

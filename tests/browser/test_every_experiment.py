@@ -30,7 +30,9 @@ PHONE = {"width": 390, "height": 844}
 CUT = """() => {
   const box = element => element?.getBoundingClientRect();
   const titles = [...document.querySelectorAll('.seat-title [data-title]')];
-  const cut = titles.filter(title => title.scrollWidth > title.clientWidth + 1
+  const lines = title =>
+    Math.round(title.clientHeight / parseFloat(getComputedStyle(title).lineHeight));
+  const cut = titles.filter(title => title.scrollWidth > title.clientWidth + 1 || lines(title) > 2
     || title.scrollHeight > title.clientHeight + 2).map(title => `cut: ${title.textContent}`);
   const seats = [...document.querySelectorAll('[class*="st-key-seat-"]')];
   const covered = seats.flatMap(seat => {
@@ -57,6 +59,19 @@ UNEVEN = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].fil
   const isMap = plot?.data?.some(({type}) => type === 'heatmap');
   return bar && isMap && Math.abs(bar.height - plot._fullLayout.yaxis._length) > 6;
 }).map(chart => chart.className)"""
+NAMES = """() => [...document.querySelectorAll('.seat-title [data-title]')]
+    .map(title => title.dataset.title)"""
+# The name of the panel whose figure is 1.4 times as large as any other; empty if there is none.
+LARGE = """() => {
+  const area = title => {
+    const seat = title.closest('[class*="st-key-seat-"]');
+    const box = seat.querySelector('.main-svg')?.getBoundingClientRect();
+    return box ? box.width * box.height : 0;
+  };
+  const sized = [...document.querySelectorAll('.seat-title [data-title]')]
+    .map(title => [area(title), title.dataset.title]).sort(([one], [other]) => other - one);
+  return sized.length < 2 || sized[0][0] > 1.4 * sized[1][0] ? sized[0][1] : "";
+}"""
 THINNEST = """() => Math.min(...[...document.querySelectorAll('.scatterlayer .js-line')]
     .map(line => parseFloat(getComputedStyle(line).strokeWidth)).filter(width => width > 0))"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
@@ -120,12 +135,26 @@ def the_stage_is_the_first_screen(tab: Page, experiment: Experiment) -> None:
 
 
 def texts_are_whole(tab: Page, experiment: Experiment) -> None:
-    """Titles, tags and names on every screen: titles in one line, and in two on a phone."""
+    """Titles, tags and names on every screen: titles in at most two lines."""
+    tab.mouse.move(0, 0)  # the tools that a chart shows under the pointer take the end of its title
     for size in (LAPTOP, WIDE, PHONE, DESK):
         tab.set_viewport_size(size)
         until(
             lambda: not tab.evaluate(CUT), f"all is seen at {size}", lambda: f"{tab.evaluate(CUT)}"
         )
+
+
+def one_panel_is_large(tab: Page, experiment: Experiment) -> None:
+    """The first one, until the title of another is pressed; its figure fills the larger seat."""
+    names = tab.evaluate(NAMES)
+
+    def is_large(name: str) -> None:
+        until(lambda: tab.evaluate(LARGE) == name, f"{name} is large", lambda: tab.evaluate(LARGE))
+
+    is_large(names[0])
+    for name in (names[-1], names[0]):
+        tab.locator(f'.seat-title [data-title="{name}"]').click()
+        is_large(name)
 
 
 def colour_bars_are_as_high_as_their_maps(tab: Page, experiment: Experiment) -> None:
@@ -209,6 +238,7 @@ def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
 CHECKS = (
     the_stage_is_the_first_screen,
     texts_are_whole,
+    one_panel_is_large,
     colour_bars_are_as_high_as_their_maps,
     what_is_painted_is_what_is_drawn,
     the_main_knobs_are_in_sight,

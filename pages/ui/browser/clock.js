@@ -46,6 +46,7 @@ class Clock extends Transport {
     this.observer.observe(page, { childList: true, subtree: true });
     this.sizes = new ResizeObserver(() => this.fitHeadline()); // also once it is shown after a training
     this.sizes.observe(this.headline);
+    this.seats = new ResizeObserver(() => this.later());
   }
 
   /* Take the server's data: the snapshots of the run on screen, and where the address stands. While a rest is on its
@@ -62,6 +63,7 @@ class Clock extends Transport {
     if (String(data.marks) !== String(this.data?.marks)) {
       const isReached = String(data.marks).replaceAll(" ", "-") === String(this.reached); // it is in sight already
       if (!isReached) this.target = data.marks;
+      if (this.data || data.marks.length) window.dispatchEvent(new CustomEvent("icl-marks", { detail: data.marks }));
       this.reached = null;
     }
     if (data.reveal && !this.data?.reveal) {
@@ -148,6 +150,7 @@ class Clock extends Transport {
     window.clearTimeout(this.laterTimer);
     this.laterTimer = window.setTimeout(() => {
       listenToCharts();
+      for (const seat of document.querySelectorAll('[class*="st-key-chart-"]')) this.seats.observe(seat);
       this.draw();
       this.revealDrawer();
       this.revealTarget();
@@ -243,15 +246,20 @@ class Clock extends Transport {
     const isOtherFilm = nameOf(film, formerFit) !== nameOf(panel.film, fit.id);
     const isThere = isAt(plot, this.index, this.moving);
     if (isOtherFilm ? !panel.whole : isThere || !frameOf(panel, this.index)) return;
+    let done = false;
     await this.drawOne(name, async (index) => {
       if (isOtherFilm) await replace(plot, panel, index, fit);
       else await showFrame(plot, fitted(frameOf(panel, index), fit), this.moving);
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
+      done = true;
     });
-    // while this one was drawn another film may have come, or the seat may have got another size
+    // while this one was drawn another film may have come, the seat may have got another size, and Streamlit may have
+    // drawn its own figure for that size
     const isSameSeat = !panel.whole || seatFit(plot, panel.whole.layout).id === fit.id;
-    if (panel.film !== stage.panels.get(name)?.film || !isSameSeat) this.draw();
+    const { film: filmNow, fit: fitNow } = plot.layout?.meta ?? {};
+    const isKept = !done || !panel.whole || nameOf(filmNow, fitNow) === nameOf(panel.film, fit.id);
+    if (panel.film !== stage.panels.get(name)?.film || !isSameSeat || !isKept) this.draw();
   }
 
   end() {
@@ -259,6 +267,7 @@ class Clock extends Transport {
     for (const timer of [this.openingTimer, this.laterTimer, this.plainTimer]) window.clearTimeout(timer);
     this.observer.disconnect();
     this.sizes.disconnect();
+    this.seats.disconnect();
     for (const [target, type, listener, capture] of this.listeners) target.removeEventListener(type, listener, capture);
   }
 }

@@ -6,6 +6,7 @@ const NAMES = "key"; // the annotation that holds a figure's names (icl_core/fig
 const BETWEEN = "   "; // between two names
 const ROW = 17; // pixels of height of a row of names
 const NEARLY = 0.98; // share of the room's height from which a colour bar is as long as its map
+const BARE_MARGIN = 12; // pixels at the right of a map without a colour bar
 const AS_IT_IS = { id: "" }; // how a figure fits for which nothing has to change
 const pen = document.createElement("canvas").getContext("2d");
 
@@ -65,9 +66,15 @@ const barLength = ({ coloraxis, xaxis, yaxis, margin }, width, height) => {
   return share < NEARLY ? Math.round(100 * share) / 100 : undefined;
 };
 
+/* Whether a chart stands in a small seat beside the large panel, which is where its colour bar can be read. */
+const NARROW = 300; // pixels
+const isBare = (plot, { coloraxis }) =>
+  Boolean(coloraxis?.colorbar) && plot.clientWidth < NARROW * growth() && plot.closest('[class*="st-key-stage-lead-"]') &&
+  !plot.closest("[data-large]");
+
 /* What has to change of a figure for the seat that a chart stands in: `factor` is its growth, `room` the pixels that a
    row of names may take, in type of `family`, `above` those that the margin above the plot gets more, `len` its colour
-   bar's length. `id` is empty if the figure fits as it is. */
+   bar's length; a `bare` one has no colour bar. `id` is empty if the figure fits as it is. */
 const seatFit = (plot, layout) => {
   const { family } = layout.font;
   const width = plot.clientWidth; // a wide chart may be wider than its seat, where it scrolls
@@ -78,9 +85,10 @@ const seatFit = (plot, layout) => {
   const room = width - larger.margin.l - (names?.xshift ?? 0);
   const given = names?.text.split("<br>").length ?? 0;
   const rows = names ? rowsOf(names, family, room).length : 0;
-  const len = barLength(larger, width, height);
-  const fit = { factor, room, family, len, above: factor * ROW * (rows - given) };
-  const fits = !width || (factor === 1 && rows === given && !len);
+  const bare = isBare(plot, layout);
+  const len = bare ? undefined : barLength(larger, width, height);
+  const fit = { factor, room, family, len, bare, above: factor * ROW * (rows - given) };
+  const fits = !width || (factor === 1 && rows === given && !len && !bare);
   return { ...fit, id: fits ? "" : JSON.stringify(fit) };
 };
 
@@ -92,8 +100,9 @@ const fitted = (part, fit) => {
   const changed = { ...layout };
   const wrapped = (note) => ({ ...note, text: rowsOf(note, fit.family, fit.room).join("<br>") });
   if (annotations) changed.annotations = annotations.map((note) => (isNames(note) ? wrapped(note) : note));
-  if (margin) changed.margin = { ...margin, t: margin.t + fit.above };
-  if (coloraxis && fit.len) changed.coloraxis = { ...coloraxis, colorbar: { ...coloraxis.colorbar, len: fit.len } };
+  if (margin) changed.margin = { ...margin, t: margin.t + fit.above, ...(fit.bare && { r: fit.factor * BARE_MARGIN }) };
+  if (coloraxis && fit.bare) changed.coloraxis = { ...coloraxis, showscale: false };
+  else if (coloraxis && fit.len) changed.coloraxis = { ...coloraxis, colorbar: { ...coloraxis.colorbar, len: fit.len } };
   if (meta) changed.meta = { ...meta, fit: fit.id };
   return { ...others, data, layout: changed };
 };

@@ -14,8 +14,8 @@ export default function ({ parentElement, setTriggerValue }) {
   };
   window.addEventListener("click", follow, true);
   const ends = [
-    holdStill(), tellOffline(), keepFiguresNamed(), letPointsBeDragged(), letExperimentsBeChosen(),
-    answerCancel(),
+    holdStill(), tellOffline(), keepFiguresNamed(), keepOneLarge(), letPointsBeDragged(),
+    letExperimentsBeChosen(), answerCancel(),
   ];
   return (parentElement.iclStays = () => {
     window.removeEventListener("click", follow, true);

@@ -2,9 +2,9 @@
 are kept.
 
 The same component holds the page still while a server that was found again runs it (back.js), says
-when there is no network (offline.js), names figures by their finding (figures.js), lets points be
-dragged (drag.js), has the panel of experiments searched and walked by keys (experiments.js), and
-answers a press on Cancel at once (cancel.js).
+when there is no network (offline.js), names figures by their finding (figures.js), keeps one panel
+of the stage large (large_panel.js), lets points be dragged (drag.js), has the panel of experiments
+searched and walked by keys (experiments.js), and answers a press on Cancel at once (cancel.js).
 """
 
 from html import escape
@@ -20,7 +20,7 @@ _BROWSER = Path(__file__).parents[1] / "browser"
 _JS = frames.browser_file("plotly_parts.js") + "".join(
     (_BROWSER / name).read_text(encoding="utf-8")
     for name in (
-        *("back.js", "offline.js", "figures.js", "drag.js"),
+        *("back.js", "offline.js", "figures.js", "large_panel.js", "drag.js"),
         *("experiments.js", "cancel.js", "stays.js"),
     )
 )
@@ -31,7 +31,7 @@ _KEY = "stays"
 def listen() -> None:
     """Put the component on the page; without it the links load the page as any other link does.
 
-    It is one component for six tasks because each component costs time at every rerun.
+    It is one component for seven tasks because each component costs time at every rerun.
     """
     _STAYS(key=_KEY, on_asked_change=_go)
 

@@ -85,28 +85,21 @@ def _tag(panel: Panel) -> str:
 
 _TITLE_HEIGHT = 40  # pixels of height of a panel's title on the stage
 _NARROWEST = 0.8  # of the size that a figure needs, the share below which it scrolls
-_USUAL_HEIGHT = "clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most))"
 
 
 def _make_room_in_seat(name: str, figure: Figure) -> None:
-    """Make room for a figure in its seat on the stage: the first row grows, and has fewer seats;
-    below a share of its width the figure scrolls."""
+    """Make room for a figure in its seat on the stage: the large seat grows with it; where it has
+    less than a share of the width that it needs, it scrolls."""
     width, height = figure.needed
     if not width:
         return
-    # in a narrow window the width decides how large a map of square cells is
-    map_height = f"max({int(_NARROWEST * height)}px, min({height}px, 34vw))"
-    row = f"max(calc({map_height} + {_TITLE_HEIGHT}px), {_USUAL_HEIGHT})"
-    long_row = f"max({height + _TITLE_HEIGHT}px, {_USUAL_HEIGHT})"
-    columns = f"minmax(max(30%, min(48%, {width}px)), 1fr)"
     seats = f":is(.st-key-seat-{name}, .st-key-seat-wide-{name})"
     charts = f"{seats} :has(> .stPlotlyChart), {seats} [class*='st-key-chart-']"
-    stage = "[class*='st-key-stage-']"
-    wide = f"grid-template-columns: repeat(auto-fit, {columns}); grid-template-rows: {row};"
-    narrow = f"grid-template-rows: {long_row} {long_row};"
+    # in a narrow window the width decides how large a map of square cells is
+    map_height = f"max({int(_NARROWEST * height)}px, min({height}px, 34vw))"
     st.html(
-        f"<style>@media (min-width: 901px) {{ {stage} {{ {wide} }} }} "
-        f"@media (max-width: 900px) {{ {stage} {{ {narrow} }} }} {seats} {{ overflow-x: auto; }} "
+        f"<style>{seats} {{ overflow-x: auto; --needed-width: {width}px; "
+        f"--needed-height: calc({map_height} + {_TITLE_HEIGHT}px); }} "
         f"{charts} {{ min-width: {int(_NARROWEST * width)}px; }}</style>"
     )
 

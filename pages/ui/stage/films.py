@@ -59,8 +59,6 @@ def seat_panels(
     The frames come after the panels if the last snapshot is shown, which is in the panels already:
     the page is then seen sooner.
     """
-    seats = sum(2 if drawing.wide else 1 for drawing in drawings)  # a wide panel takes two
-    rows = 1 if seats <= 3 else 2
     moved = []  # the panels that the clock moves
     if not playback.is_unavailable(playback.stage_clock(setting.id)):
         moved = [drawing for drawing in drawings if not (training_key and drawing.live)]
@@ -69,9 +67,7 @@ def seat_panels(
     is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not is_last:
         _send_films(setting, moved, run, place)
-    columns = -(-seats // rows)
-    # where a seat is left over, the last panel takes it, too
-    grid = f"stage-{rows}x{columns}{'-spare' if seats % columns else ''}"
+    grid = _grid(drawings)
     is_seen = bool(training_key) and goes_on
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with nullcontext() if is_seen else st.container():
@@ -79,6 +75,24 @@ def seat_panels(
         draw(setting, drawings, grid, run, training_key)
     if is_last:
         _send_films(setting, moved, run, place)
+
+
+def _grid(drawings: Sequence[Drawing]) -> str:
+    """Return the key of the stage's container, by which page.css lays it out: the first panel is
+    large, until the visitor makes another one large. The others stand in a row below it if it is
+    wide, else beside it in one or two rows of one to three seats; of these a wide panel takes two.
+    """
+    first, *others = drawings
+    if not others:
+        return "stage-1x1"
+    seats = sum(2 if drawing.wide else 1 for drawing in others)
+    if first.wide and len(others) > 1:
+        return f"stage-lead-top-{seats}"
+    rows = min(2, len(others))
+    columns = 1 if len(others) <= 2 else -(-seats // 2)
+    # where a seat is left over, the last panel takes it, too
+    is_spare = columns > 1 and seats % 2
+    return f"stage-lead-left-{columns}by{rows}{'-spare' * is_spare}"
 
 
 @say_if_memory_ends

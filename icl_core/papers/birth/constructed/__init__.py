@@ -38,11 +38,11 @@ EXPERIMENT = Experiment(
     metrics=claims.measure,
     drawings=(
         Drawing("widths", stage.widths, moving=False),
-        Drawing("first", stage.first, SEQUENCE, moving=False, explanations=stage.first_cells),
-        Drawing("second", stage.second, SEQUENCE, moving=False, explanations=stage.second_cells),
         Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, explanations=stage.w_k1_cells),
         Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, explanations=stage.w_k2_cells),
         Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, explanations=stage.w_o2_cells),
+        Drawing("first", stage.first, SEQUENCE, moving=False, explanations=stage.first_cells),
+        Drawing("second", stage.second, SEQUENCE, moving=False, explanations=stage.second_cells),
         Drawing("gap", sweep.gap_panel, place=CROSS_TALK, wide=True),
         Drawing("errors", sweep.errors, place=CROSS_TALK),
         Drawing("reads", sweep.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),

@@ -31,8 +31,8 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=claims.measure,
     drawings=(
-        Drawing("readings", draw.readings, MAP, moving=False, seeds=FIRST_SEED),
         Drawing("one_step", draw.heatmap, (), moving=False),
+        Drawing("readings", draw.readings, MAP, moving=False, seeds=FIRST_SEED),
         Drawing("noise", draw.noise, MAP, moving=False),
         Drawing("fixed", draw.at_fixed, (), live=True, moving=False),
         Drawing("tuned", draw.at_tuned, (), moving=False),

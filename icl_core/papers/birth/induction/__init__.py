@@ -80,28 +80,17 @@ EXPERIMENT = Experiment(
     metrics=claims.measure,
     drawings=(
         Drawing(
-            "first",
-            sequence.first,
-            (*SEQUENCE, grafted.FIELDS["W_K1"], "strength"),
-            applies=lambda config: config.layers == 2,
-            explanations=sequence.first_cells,
-        ),
-        Drawing(
             "second",
             sequence.second,
             (*SEQUENCE, *grafted.GRAFTS),
             explanations=sequence.second_cells,
         ),
         Drawing(
-            "accuracy",
-            curves.accuracy,
-            ("measure", "single_seeds", *grafted.FIELDS.values()),
-            live=True,
-            applies=_trains,
-            seeds=MEAN_OF_SEEDS,
-        ),
-        Drawing(
-            "probes", behaviour.probes_panel, applies=lambda config: not config.trains, moving=False
+            "first",
+            sequence.first,
+            (*SEQUENCE, grafted.FIELDS["W_K1"], "strength"),
+            applies=lambda config: config.layers == 2,
+            explanations=sequence.first_cells,
         ),
         Drawing(
             "w_k1",
@@ -121,6 +110,17 @@ EXPERIMENT = Experiment(
             sequence.w_o2,
             (grafted.FIELDS["W_O2"], "strength", *SEED),
             explanations=sequence.w_o2_cells,
+        ),
+        Drawing(
+            "accuracy",
+            curves.accuracy,
+            ("measure", "single_seeds", *grafted.FIELDS.values()),
+            live=True,
+            applies=_trains,
+            seeds=MEAN_OF_SEEDS,
+        ),
+        Drawing(
+            "probes", behaviour.probes_panel, applies=lambda config: not config.trains, moving=False
         ),
         Drawing(
             "graft",

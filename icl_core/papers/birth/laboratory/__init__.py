@@ -34,7 +34,6 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=claims.measure,
     drawings=(
-        Drawing("near", one_matrix.near, ("width",), moving=False, seeds=MEAN_OF_SEEDS),
         Drawing(
             "capacity",
             one_matrix.capacity_panel,
@@ -43,6 +42,7 @@ EXPERIMENT = Experiment(
             moving=False,
             seeds=MEAN_OF_SEEDS,
         ),
+        Drawing("near", one_matrix.near, ("width",), moving=False, seeds=MEAN_OF_SEEDS),
         Drawing(
             "concrete", parameterisations.concrete, (*SHOWN, "form", "rank", *SEED), moving=False
         ),

@@ -70,11 +70,11 @@ EXPERIMENT = Experiment(
     metrics=claims.measure,
     drawings=(
         Drawing("recalls", stage.recalls, STEPS, seeds=MEAN_OF_SEEDS),
-        Drawing("first", stage.first, SEQUENCE),
-        Drawing("second", stage.second, SEQUENCE),
         Drawing("w_o2", stage.w_o2, MODEL, explanations=stage.explained_w_o2),
         Drawing("w_k2", stage.w_k2, MODEL, explanations=stage.explained_w_k2),
         Drawing("w_k1", stage.w_k1, MODEL, explanations=stage.explained_w_k1),
+        Drawing("first", stage.first, SEQUENCE),
+        Drawing("second", stage.second, SEQUENCE),
         Drawing("orders", proof.orders, (), ORDER, moving=False, applies=_proof),
         Drawing("widths", proof.widths, (), ORDER, moving=False, applies=_proof),
         Drawing("spurious", proof.spurious, (), ALSO, moving=False, wide=True, applies=_proof),

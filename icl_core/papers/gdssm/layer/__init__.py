@@ -79,6 +79,15 @@ EXPERIMENT = Experiment(
     metrics=claims.measure,
     drawings=(
         Drawing(
+            "training",
+            losses.loss_on_stage,
+            ("single_seeds", *GRAFTS),
+            live=True,
+            seeds=MEAN_OF_SEEDS,
+        ),
+        Drawing("along", state.along, ("state", *SEED, *GRAFTS), wide=True, applies=_single),
+        Drawing("line", interventions.line, ("points", *SEED), applies=_single),
+        Drawing(
             "state", state.state, HELD, applies=_several_features, explanations=state.explain_state
         ),
         Drawing(
@@ -90,15 +99,6 @@ EXPERIMENT = Experiment(
             explanations=state.explain_exact,
         ),
         Drawing(
-            "difference",
-            state.difference,
-            HELD,
-            applies=_several_features,
-            explanations=state.explain_difference,
-        ),
-        Drawing("along", state.along, ("state", *SEED, *GRAFTS), wide=True, applies=_single),
-        Drawing("line", interventions.line, ("points", *SEED), applies=_single),
-        Drawing(
             "weights",
             weights.weights,
             (*SEED, *GRAFTS),
@@ -106,11 +106,12 @@ EXPERIMENT = Experiment(
             explanations=weights.explain_weights,
         ),
         Drawing(
-            "training",
-            losses.loss_on_stage,
-            ("single_seeds", *GRAFTS),
-            live=True,
-            seeds=MEAN_OF_SEEDS,
+            "difference",
+            state.difference,
+            HELD,
+            BESIDE,
+            applies=_several_features,
+            explanations=state.explain_difference,
         ),
         *(
             Drawing(

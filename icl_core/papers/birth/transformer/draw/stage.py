@@ -22,7 +22,7 @@ from icl_core.papers.birth.transformer.words import WORDS
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
-SIDES = {"counting is right": "where_right", "counting is wrong": "where_wrong"}
+SIDES = {"counting<br>is right": "where_right", "counting<br>is wrong": "where_wrong"}
 LEGENDS = {PREVIOUS: "previous", INDUCTION: "followers"}
 
 
