@@ -63,7 +63,6 @@ class Clock extends Transport {
     if (String(data.marks) !== String(this.data?.marks)) {
       const isReached = String(data.marks).replaceAll(" ", "-") === String(this.reached); // it is in sight already
       if (!isReached) this.target = data.marks;
-      if (this.data || data.marks.length) window.dispatchEvent(new CustomEvent("icl-marks", { detail: data.marks }));
       this.reached = null;
     }
     if (data.reveal && !this.data?.reveal) {

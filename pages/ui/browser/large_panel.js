@@ -1,9 +1,9 @@
-/* The stage's large panel: the first one, until the title of another is clicked, or pressed by keys, or a beat of the
-   script speaks of others. It is kept for each experiment of the visit. page.css lays the stage out. */
+/* The stage's large panel: the first one, until a beat of the script speaks of another alone, or the title of another is
+   clicked or pressed by keys. It is kept for each experiment of the visit. page.css lays the stage out. */
 
 const STAGE = '[class*="st-key-stage-lead-"]';
-const larger = (window.iclLarger ??= new Map()); // the name of the seat chosen, by experiment
-const experimentShown = () => `${location.pathname} ${new URLSearchParams(location.search).get("experiment")}`;
+const larger = (window.iclLarger ??= new Map()); // by clock, which every stage has: the seat chosen, at which marks
+const clockShown = () => [...(window.iclStage?.clocks ?? [])].at(-1) ?? ["", { marks: [] }]; // see parts.js
 const seatName = (seat) => seat.className.match(/st-key-seat-(?:wide-)?([^ ]+)/)[1];
 const isSeatWide = (seat) => seat.className.includes("st-key-seat-wide-");
 
@@ -19,9 +19,13 @@ const layOut = () => {
   for (const stage of document.querySelectorAll(STAGE)) {
     const seats = [...stage.querySelectorAll('[class*="st-key-seat-"]')];
     if (!seats.length) continue;
-    const chosen = seats.find((seat) => seatName(seat) === larger.get(experimentShown()));
-    const large = chosen ?? seats[0];
-    put(stage, "data-chosen", chosen ? "" : null);
+    const [clock, { marks }] = clockShown();
+    const spoken = marks.map((name) => name.replaceAll(" ", "-"));
+    const [only, another] = seats.filter((seat) => spoken.includes(seatName(seat))); // several are compared
+    const { name, at } = larger.get(clock) ?? {};
+    const chosen = at === String(marks) && seats.find((seat) => seatName(seat) === name);
+    const large = chosen || (only && !another ? only : seats[0]);
+    put(stage, "data-chosen", large === seats[0] ? null : "");
     const needed = window.getComputedStyle(large);
     for (const name of ["--needed-width", "--needed-height"]) {
       stage.style.setProperty(name, needed.getPropertyValue(name) || "0px");
@@ -52,29 +56,21 @@ const keepOneLarge = () => {
     if (!title || (event.type === "keydown" && event.key !== "Enter" && event.key !== " ")) return;
     event.preventDefault();
     event.stopPropagation(); // the space bar plays the film
-    larger.set(experimentShown(), seatName(title.closest('[class*="st-key-seat-"]')));
-    layOut();
-  };
-  const speak = ({ detail }) => {
-    const names = detail.map((name) => name.replaceAll(" ", "-"));
-    const seats = [...document.querySelectorAll(`${STAGE} [class*="st-key-seat-"]`)].map(seatName);
-    const [first] = names.filter((name) => seats.includes(name));
-    const shown = larger.get(experimentShown()) ?? seats[0];
-    if (!first) larger.delete(experimentShown());
-    else if (!names.includes(shown)) larger.set(experimentShown(), first);
+    const [clock, { marks }] = clockShown();
+    larger.set(clock, { name: seatName(title.closest('[class*="st-key-seat-"]')), at: String(marks) });
     layOut();
   };
   const observer = new MutationObserver(later);
   observer.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("click", choose, true);
   window.addEventListener("keydown", choose, true);
-  window.addEventListener("icl-marks", speak);
+  window.addEventListener("icl-clock", later);
   later();
   return () => {
     observer.disconnect();
     window.cancelAnimationFrame(asked);
     window.removeEventListener("click", choose, true);
     window.removeEventListener("keydown", choose, true);
-    window.removeEventListener("icl-marks", speak);
+    window.removeEventListener("icl-clock", later);
   };
 };
