@@ -185,7 +185,9 @@ def test_compare_has_the_difference_and_its_error(run):
     assert (icl.compare(other, other).metrics["difference"] == 0).all()
 
 
-def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_path, monkeypatch):
+def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(
+    run, tmp_path, monkeypatch, capsys
+):
     page = run.html()
     data = {}
     for name in ("settings", "stage"):
@@ -208,6 +210,8 @@ def test_the_stage_as_a_page_holds_every_snapshot_and_asks_no_server(run, tmp_pa
     out = tmp_path / "stage.html"
     words = ["stage", "birth.induction", "--set", "d=64", "K=3", "--out", str(out)]
     assert cli.main(words) == 0 and out.read_text(encoding="utf-8") == page
+    assert cli.main([*words, "--dark"]) == 1
+    assert "--step and --dark are for a picture" in capsys.readouterr().err
 
 
 def test_a_text_of_a_run_cannot_end_the_pages_script():

@@ -157,6 +157,10 @@ def _stage(options: argparse.Namespace) -> int:
 
     ending = options.out.suffix
     check_file(options.out, (".html", *talk.ENDINGS))
+    if ending == ".html" and (options.step is not None or options.dark):
+        raise Failed(
+            "--step and --dark are for a picture: the page has its own clock, and is light"
+        )
     run = _library_run(options)
     if ending == ".html":
         write_file(options.out, run.html().encode())

@@ -46,7 +46,7 @@ async function inlined(address) {
 /* The page's rule for the first type of `family`, with the type itself, so that a picture looks the same anywhere; ""
    if the page has none. */
 let face; // of the first picture: all are in the same type
-const faceOf = (family) => (face ??= findFace(family.split(",")[0].replaceAll(/["']/g, "").trim()));
+const faceOf = (family) => (face ??= findFace(family.split(",")[0].replaceAll(/["']/g, "").trim()).catch(() => ""));
 
 async function findFace(name) {
   const rules = [...document.styleSheets].flatMap((sheet) => {

@@ -166,6 +166,7 @@ class Transport {
 
   rest() {
     this.stop();
+    this.say();
     this.draw(); // in full what was only painted
     this.rested();
   }
@@ -207,8 +208,14 @@ class Transport {
     const where = this.labels?.[this.index] ?? `${this.steps[this.index]} of ${this.steps[last]}`;
     this.track.setAttribute("aria-valuetext", `step ${where}`);
     this.output.textContent = where;
-    this.headline.textContent = this.headlines[this.index];
+    this.say();
     this.draw();
+  }
+
+  /* Show the headline of the step, which a screen reader says where the clock comes to rest. */
+  say() {
+    this.headline.setAttribute("aria-live", this.moving ? "off" : "polite");
+    this.headline.textContent = this.headlines[this.index];
   }
 
   /* Draw a panel by `draw`, unless it is being drawn; draw all again if the clock has moved meanwhile, or has come to

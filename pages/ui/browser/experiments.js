@@ -11,11 +11,12 @@ const searchExperiments = ({ target }) => {
     const text = link.textContent.toLowerCase();
     link.hidden = !words.every((word) => text.includes(word));
   }
+  panel.querySelector("p").hidden = panelLinks(panel).length > 0;
 };
 
 const walkExperiments = (event) => {
   const panel = event.target.closest?.(".experiments");
-  if (!panel) return;
+  if (!panel || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   const isTyping = event.target.matches("input");
   const links = panelLinks(panel);
   const step = { ArrowDown: 1, ArrowRight: !isTyping, ArrowUp: -1, ArrowLeft: -!isTyping }[event.key];

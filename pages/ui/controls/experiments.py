@@ -57,7 +57,8 @@ def _panel(paper: Paper, shown: str, seen: Collection[str]) -> str:
         if names
     )
     label = 'aria-label="Search the experiments" placeholder="Search"'
-    return f'<div class="experiments"><input type="search" {label}>{sections}</div>'
+    none = '<p hidden role="status">No experiment has all of these words.</p>'
+    return f'<div class="experiments"><input type="search" {label}>{none}{sections}</div>'
 
 
 def _link(paper: Paper, name: str, shown: str, seen: Collection[str]) -> str:
