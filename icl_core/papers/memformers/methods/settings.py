@@ -260,7 +260,7 @@ ROWS = (
         "The text draws new batches and clips gradients; the notebooks do neither, and memory is "
         "ahead there. Which of the two takes its lead away?",
         "Paper's setting",
-        5,
+        AS_TEXT["seeds"],
     ),
     (
         "figure 15",
