@@ -60,7 +60,7 @@ SEVEN = {
     "layers": 7,
     "seeds": range(3, 6),
 }
-# The text names batch size, resampling and clipping; all else is as in the notebooks. Five seeds did
+# The text names batch size, resampling and clipping; all else is as in the notebooks. Five seeds do
 # not decide what memory gains there.
 CLIP = 0.01  # Section 3.3
 AS_TEXT: dict[str, Any] = {
