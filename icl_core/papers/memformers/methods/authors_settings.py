@@ -43,6 +43,15 @@ FEW_PROMPTS = {
     "preconditioner": "scalar",
     "seeds": 40,
 }
+# Figure 7's five heads beside one, trained longer. Forty batches did not decide it.
+IN_THE_END = {
+    **FEW_PROMPTS,
+    "batch": 10,
+    "steps": 3000,
+    "heads": 5,
+    "beside": "one head",
+    "seeds": 120,
+}
 # Figure 4's: a Γ_j for every entry of Z, which begins where 900 steps without memory have come
 FOURTH = {
     **EITHER,
