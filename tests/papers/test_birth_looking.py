@@ -18,7 +18,7 @@ from icl_core.papers.birth.shared.accuracy import LIKELIER, copied_the_unlikely
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import forward
+from icl_core.papers.birth.shared.model import forward, initialise
 from icl_core.papers.birth.shared.task import Batch, make_task, masks, sample
 from icl_core.papers.birth.shared.train import POOL, held_out
 from tests.cells import shipped
@@ -128,6 +128,27 @@ def test_even_attention_has_all_the_entropy_and_no_largest_weight():
     even = np.tril(np.ones((40, 40))) / np.arange(1, 41)[:, None]
     assert attention_scores.spread(even) == pytest.approx((1, 1))
     assert attention_scores.spread(np.eye(40)) == pytest.approx((0, np.mean(range(17, 41))))
+
+
+@pytest.mark.parametrize("d", [64, 256])
+def test_at_the_start_scores_have_the_variance_that_the_embeddings_give_them(d):
+    task = make_task()
+    generator = torch.Generator().manual_seed(0)
+    of_the_code = initialise(task.N, d, task.T, generator, "code", with_F=False)
+    measured = attention_scores.score_variances(of_the_code, task)
+    assert measured == pytest.approx([4 / 3, 4 / 3], rel=0.15)
+    of_the_paper = initialise(task.N, d, task.T, generator, "paper", with_F=False)
+    measured = attention_scores.score_variances(of_the_paper, task)
+    assert measured == pytest.approx([4 / d**2, 4 / d**2], rel=0.25)
+
+
+def test_the_entropy_of_gaussian_scores_falls_short_by_half_their_variance():
+    t = np.arange(17, 129)  # the rows that count
+    small = 0.1
+    expected = 1 - small / 2 * (1 - 1 / t) / np.log(t)
+    assert attention_scores.evenness_of_gaussian(small, 128) == pytest.approx(
+        expected.mean(), abs=5e-4
+    )
 
 
 def test_one_cleaned_matrix_leaves_the_others_as_they_are():

@@ -564,6 +564,24 @@ def test_a_linear_transformer_built_by_hand_takes_one_step(f, N):
     torch.testing.assert_close(alone, exact.predictions(p, batch), rtol=0, atol=1e-12)
 
 
+def test_a_step_on_the_last_pair_alone_has_a_mirror_image_in_the_gd_ssm():
+    """y_N x_{N+1}^T read at x_N, with decays of zero; its loss is told from that of a step on all
+    pairs."""
+    config = Config(f=3, N=4)
+    learner = learner_of(config, "gd-ssm-1")
+    weights = {name: torch.zeros_like(row) for name, row in learner.initial([0]).items()}
+    weights["Q"][:, 1, 2] = weights["q"][:, 0] = 1.0
+    test_tasks = held_out(config, train.TEST_SET)
+    last = test_tasks.y[-2] * (test_tasks.x[-2] * test_tasks.x[-1]).sum(0)  # (f, tasks)
+    weights["beta"][:] = (last * test_tasks.y[-1]).sum() / last.square().sum()
+    predicted = learner.predict(weights, test_tasks)[0]
+    torch.testing.assert_close(predicted, weights["beta"] * last, rtol=1e-4, atol=1e-5)
+    mirrored = float(evaluate(learner, weights, test_tasks)[0])
+    assert f"alone, {mirrored:.3f}" in exact.on_last_pair(config, mirrored)
+    _, one_step, _ = train.levels(config, train.TEST_SET)
+    assert one_step < mirrored and exact.on_last_pair(config, one_step) == ""
+
+
 def test_the_products_are_the_second_derivatives_of_a_prediction():
     """At tokens of zero, by an early token and the last, with the same position vector
     everywhere."""

@@ -350,6 +350,9 @@ def test_the_authors_gates_move_by_their_rate_and_no_further():
     assert run["gate/triangle"].shape == (1, 6, 2, 2)
     assert run["depth/gated"].shape == run["depth/met"].shape == (1, 3, 2)
     np.testing.assert_array_equal(run["depth/gated"][:, :, -1], run["evaluated/gated"][:, :3])
+    by_batch = run["evaluated/batches"]  # [seeds, V, batches], with queries of their own
+    assert by_batch.shape == (1, 6, test_set.BLOCK // 1000)
+    np.testing.assert_allclose(by_batch.mean(-1), run["evaluated/gated"], rtol=0.15)
     for drawing in variances.EXPERIMENT.drawings:
         assert drawing.panel(run, scales.View()).title
     assert (run["gate/triangle"][:, :, 0, 1] == 0).all()

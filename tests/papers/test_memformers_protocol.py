@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.contract.experiment import Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.memformers.methods import authors_settings, claims, train
-from icl_core.papers.memformers.methods.claims import printed_curves
-from icl_core.papers.memformers.methods.settings import PRESETS, Config
+from icl_core.papers.memformers.methods.claims import kept_batches, printed_curves
+from icl_core.papers.memformers.methods.draw import depth
+from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared import train as shared_train
 from icl_core.papers.memformers.shared.task import covariances, roots
@@ -178,3 +179,24 @@ def test_a_shared_gamma_a_token_begins_without_any_memory():
     assert parameters["Gamma"].shape == (3, 3, 21) and not parameters["Gamma"].any()
     assert float(parameters["A"].std()) == pytest.approx(1e-4, rel=0.2)
     assert VARIANTS["token shared"].shared and VARIANTS["gd++ entry"].needs_examples
+
+
+def on_batches(own, other, config, beside):
+    """A run whose models have these losses [batches] at their two greatest depths."""
+    evaluated = np.stack([own, own], 1)
+    tensors = {"evaluated/train": evaluated, f"{beside}": np.stack([other, other], 1)}
+    return Run(config, {**tensors, "depth/layers": np.array([3, 4])})
+
+
+def test_the_spread_over_batches_counts_those_on_which_the_model_is_ahead():
+    own = np.exp([-1.0, 0.5, -0.25])
+    few = of_figure("figure 6")
+    run = on_batches(own, np.ones(3), few, "baseline/cg_train")
+    panel = depth.spread_panel(run, View())
+    assert panel.title == "Lower on 2 of 3 batches; in the mean −0.25 ± 0.43"
+    assert "conjugate gradient, on that batch" in panel.caption
+    heads = of_figure("figure 7")
+    run = on_batches(own, np.exp([-2.0, 1.0, 1.0]), heads, "beside/one-head/train")
+    np.testing.assert_allclose(kept_batches.over_batches(run), [1.0, -0.5, -1.25])
+    with pytest.raises(CannotDraw, match="two are needed"):
+        depth.spread_panel(on_batches(own[:1], own[:1], few, "baseline/cg_train"), View())

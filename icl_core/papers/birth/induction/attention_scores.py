@@ -21,6 +21,7 @@ from icl_core.papers.birth.shared.train import held_out, task_of
 
 SEQUENCES = 256  # held-out sequences on which a model is run
 AT_ONCE = 16  # sequences run together, to bound the memory
+GAUSSIAN = 64  # maps of random scores whose evenness is averaged
 ENDS = (16, 32, 64, 128, 256)  # last positions of the ranges of first occurrences
 ROWS = 16  # how many of the first and of the last rows of layer 1 are averaged
 TOP = 3  # how many of the most frequent bigrams of a character count as frequent
@@ -225,10 +226,37 @@ def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
 def evenness(weights: Weights, task: Task) -> list[float]:
     """Return how even the attention of each layer is on held-out sequences: the mean entropy of its
     rows as a share of the largest possible (`behaviour.uniformity`)."""
-    batch = held_out(task, AT_ONCE, "cpu")
-    _, first, second = forward(weights, batch.inputs)
-    maps = [second] if first is None else [first, second]
-    return [float(average(uniformity(attention)).mean()) for attention in maps]
+    return [float(average(uniformity(each)).mean()) for each in _maps(weights, task)]
+
+
+@torch.no_grad()
+def score_variances(weights: Weights, task: Task) -> list[float]:
+    """Return how much the scores of a query vary from key to key in each layer, on the sequences of
+    `evenness`: the mean variance of those rows that it counts."""
+    variances = []
+    for attention in _maps(weights, task):
+        scores = attention.log()  # (batch, T, T), but for a constant a row, which has no variance
+        rows = range(ROWS, scores.shape[-1])
+        of_rows = [scores[:, row, : row + 1].var(-1).mean() for row in rows]
+        variances.append(float(torch.stack(of_rows).mean()))
+    return variances
+
+
+@lru_cache
+def evenness_of_gaussian(variance: float, T: int) -> float:
+    """Return the evenness of attention whose scores are independent, Gaussian and of this
+    variance."""
+    generator = torch.Generator().manual_seed(0)
+    scores = torch.randn(GAUSSIAN, T, T, generator=generator) * variance**0.5
+    future = torch.ones(T, T, dtype=torch.bool).triu(1)
+    attention = scores.masked_fill(future, -math.inf).softmax(-1)
+    return float(average(uniformity(attention)).mean())
+
+
+def _maps(weights: Weights, task: Task) -> list[Float[Tensor, "batch T T"]]:
+    """Return the attention of each layer on a few held-out sequences."""
+    _, first, second = forward(weights, held_out(task, AT_ONCE, "cpu").inputs)
+    return [second] if first is None else [first, second]
 
 
 def _mean(values: Tensor, where: Bool[Tensor, "batch T"]) -> float:

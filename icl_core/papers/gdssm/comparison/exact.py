@@ -27,11 +27,15 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.authors import s5
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
-from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens
+from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, loss
 from icl_core.papers.gdssm.shared.weights import Parameters
+
+SAME_LOSS = 0.002  # by which share two losses may differ that count as one
 
 
 def step_in_linear_attention(f: int, N: int, eta: float) -> Parameters:
@@ -151,3 +155,20 @@ def share_held_by_s5(f: int, width: int, positions: int) -> float:
     into = B @ p["W_in"].mT.to(B.dtype)  # (state, f)
     whole = (powers[:, :, None] * into[:, None]).flatten(1)  # (state, T f)
     return int(torch.linalg.matrix_rank(torch.cat([whole.real, whole.imag]))) / whole.shape[1]
+
+
+def on_last_pair(config: Setting, reached: float) -> str:
+    """Say that a loss on the test set is that of the best step on the last pair alone; empty if it
+    is not.
+
+    A GD-SSM takes this step also with decays of zero, by reading y_N x_{N+1}^T at x_N. Then other
+    pairs would only add noise: it is a local minimum.
+    """
+    tasks = train.held_out(config, train.TEST_SET)
+    step = tasks.y[-2] * (tasks.x[-2] * tasks.x[-1]).sum(0)  # (n_o, tasks)
+    label = tasks.y[-1]
+    rate = (step * label).sum() / step.square().sum()
+    least = float(loss((rate * step)[None], label))
+    if abs(reached / least - 1) > SAME_LOSS:
+        return ""
+    return f"Its worst seed has the loss of the best step on the last pair alone, {least:.3f}."

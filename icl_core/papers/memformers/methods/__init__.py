@@ -109,6 +109,14 @@ EXPERIMENT = Experiment(
         ),
         Drawing("overfit", depth.overfit_panel, (), METHODS, moving=False),
         Drawing(
+            "spread",
+            depth.spread_panel,
+            (),
+            METHODS,
+            moving=False,
+            applies=lambda config: config.batches == "fixed",
+        ),
+        Drawing(
             "products",
             by_products,
             (),

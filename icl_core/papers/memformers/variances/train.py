@@ -51,6 +51,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     curve/loss           [seeds, evaluations] of the first head
     depth/gated, depth/met   [seeds, unseen, K] with gates, on fresh prompts and on those met, after
                          one to `layers` layers; of the authors' protocol alone (Figure 8)
+    evaluated/batches    [seeds, V, batches] with gates learned as the authors do
     """
     heads = range(len(trained_on(config)))
     models = {f"head {head}": model_of(config, head) for head in heads}
@@ -199,6 +200,8 @@ def _evaluated(
         "gate/curve": adaptation.losses.T,
         "gate/triangle": _triangle(heads, adaptation.gates),
     }
+    if config.learner == "authors":
+        values["evaluated/batches"] = _on_batches(config, heads, adaptation.gates)
     return {
         **{f"evaluated/{name}": loss for name, loss in losses.items()},
         "evaluated/head": _alone(config, heads, variance),
@@ -309,6 +312,21 @@ def evaluate(
         for _, S in test_set.held_out(config.d, config.n, prompts)
     ]
     return torch.cat(losses, -1).double().mean(-1).cpu().numpy().astype(np.float32)
+
+
+def _on_batches(config: Config, heads: Heads, gates: Tensor) -> Tensor:
+    """Return the mean loss on each of many batches of 1000 prompts with their own w* and query,
+    [seeds, batches]: what the authors could have measured on theirs."""
+    generator = torch.Generator().manual_seed(2**31 + 31)
+    table = experts.table(gates, heads.Gamma, heads.A)
+    parts: list[Tensor] = []
+    for _, S in test_set.held_out(config.d, config.n, test_set.PROMPTS):
+        target, query = (gaussian((config.d, S.shape[-1]), generator).to(S) for _ in range(2))
+        error = first_order.errors(table, S[None], target[None, :, None])[:, :, 0]
+        parts.append((error * query).sum(1).square())  # [seeds, block]
+    losses = torch.cat(parts, -1)  # [seeds, prompts]
+    whole = test_set.PROMPTS // 1000 * 1000
+    return losses[:, :whole].unflatten(1, (-1, 1000)).double().mean(-1)
 
 
 def references(config: Config) -> dict[str, np.ndarray]:

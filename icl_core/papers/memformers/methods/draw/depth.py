@@ -1,14 +1,16 @@
 """Log-loss against the number of layers: beside every classical method and the floors (Figures 1 to
 4), on the authors' prompts, on a model's own prompts (Figures 5 and 6), and against what layers of
-GD++ cost."""
+GD++ cost; and how far training batches differ."""
 
 import numpy as np
 import pandas as pd
 
-from icl_core.contract.experiment import Panel, Run
+from icl_core import figures
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Trace
+from icl_core.contract.statistics import mean_and_error
 from icl_core.figures import Curve
-from icl_core.papers.memformers.methods.claims import printed_curves
+from icl_core.papers.memformers.methods.claims import kept_batches, printed_curves
 from icl_core.papers.memformers.methods.findings import findings
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.words import WORDS
@@ -197,6 +199,32 @@ def as_printed_panel(run: Run, view: View) -> Panel:
         data=pd.DataFrame(columns),
         gap=gaps[worst],
         curve=worst,
+    )
+
+
+def spread_panel(run: Run, view: View) -> Panel:
+    """Draw on which training batches the model is ahead, and by how much."""
+    differences = np.sort(kept_batches.over_batches(run))  # [seeds]
+    mean, error = mean_and_error(differences)
+    if error is None:
+        raise CannotDraw("Each seed has a training batch of its own: two are needed for a spread.")
+    figure = figures.curves(
+        [Curve("a batch", np.arange(1, len(differences) + 1), differences, markers=True)],
+        "training batches, the best first",
+        "difference in log-loss",
+        lines=[("no difference", 0.0, "floor"), ("mean", mean, "trained")],
+    )
+    return WORDS.panel(
+        "spread",
+        run,
+        view,
+        figure,
+        lower=int((differences < 0).sum()),
+        batches=len(differences),
+        mean=mean,
+        error=error,
+        one_head=kept_batches.has_one_head(run.config),
+        few=run.config.batch <= kept_batches.FEW,
     )
 
 
