@@ -211,8 +211,8 @@ def _cost_text(seconds: float | None) -> str:
     if limits.read_only():
         return "nearest run"
     if seconds is not None and seconds < auto_train.longest() and auto_train.is_on():
-        return formats.duration(seconds)
-    return f"Run: {formats.duration(seconds)}"
+        return formats.short_duration(seconds)
+    return f"Run: {formats.short_duration(seconds)}"
 
 
 def _changed_text(knob: Knob, value: Any, base: Any) -> str:

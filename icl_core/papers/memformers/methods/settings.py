@@ -41,7 +41,7 @@ class Config(Model):
 
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
     seeds: int = slider(
-        "number of seeds",
+        "seeds",
         1,
         40,
         default=1,
