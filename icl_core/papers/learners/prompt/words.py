@@ -122,7 +122,7 @@ WORDS = Words(
         "a_plane": lambda run, view: run.config.d == 2,
         "more_than_a_plane": lambda run, view: run.config.d > 2,
         # after the pairs read, of the learners that are shown
-        "worst": lambda run, view: worst_here(run, view).short,
+        "Worst": lambda run, view: capitalised(worst_here(run, view).short),
         "worst_left": lambda run, view: share_text(error_here(run, view, worst_here(run, view).id)),
         "Nearest": lambda run, view: capitalised(nearest(run, view).short),
         "distance": lambda run, view: float(np.linalg.norm(_nearest_away(run, view))),
