@@ -356,11 +356,12 @@ def test_every_claim_is_counted_also_one_that_no_run_was_made_for():
         verdicts.summary_line(summaries + theorems)
         == f"{paper_line} · 2 theorems: 1 holds, 1 fails"
     )
-    assert verdicts.summary_line(summaries + theorems, every_kind=False) == paper_line
+    assert verdicts.short_line(summaries + theorems) == "2 of 5 claims reproduced"
     # without a run of the paper's own claims the next kind stands beside them
     unrun = [Summary((), (finding("not run"),))]
-    line = verdicts.summary_line(unrun + theorems[:1], every_kind=False)
-    assert line == "1 claim: 1 not run · 1 theorem: 1 holds"
+    line = verdicts.short_line(unrun + theorems[:1])
+    assert line == "1 claim: 1 not run · 1 of 1 theorem holds"
+    assert verdicts.short_line(theorems) == "1 of 2 theorems hold"
     assert verdicts.summary_line([]) == "no claims"
 
 

@@ -254,7 +254,7 @@ def test_the_page_says_how_many_seeds_are_loaded_and_to_which_preset_start_goes(
     first, second = registry.experiment("birth.data").presets[:2]
     page = open_page("birth", "experiment=data")
     assert first.config.seeds == 1 < first.seeds
-    label = f"number of seeds ({first.seeds} loaded)"
+    label = f"seeds ({first.seeds} loaded)"
     assert labelled(page.select_slider, label).value == first.config.seeds
     assert "Start goes" not in said(page)
     page = open_page("birth", f"experiment=data&preset={second.name}")

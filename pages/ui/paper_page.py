@@ -36,8 +36,8 @@ from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson
 
 _ORIGINS = {
-    "shipped": "Shipped with the app",
-    "atlas": "Shipped with the app, as part of its atlas",
+    "shipped": "Shipped run",
+    "atlas": "Shipped run of the atlas",
 }
 
 
@@ -132,7 +132,7 @@ def _header(paper: Paper, setting: Setting, summaries: Sequence[Summary]) -> Non
                 experiments.choose(paper, setting.name)
         if summaries and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
             st.button(
-                f"{verdicts.summary_line(summaries, every_kind=False)} ▸",
+                f"{verdicts.short_line(summaries)} ▸",
                 key="verdicts",
                 type="tertiary",
                 on_click=_open_evidence,
@@ -162,9 +162,9 @@ def _run_line(setting: Setting, exact: Header | None, pending: Pending | None) -
         origin = _ORIGINS.get(exact.origin, made_here)
         time = formats.duration(exact.waited)
         device = exact.info.get("device", "this machine")
-        took = "; training it took" if exact.origin in _ORIGINS else ":"
-        note = escape_markdown(code.note(exact))
-        st.caption(f"{origin}{took} {time} on {escape_markdown(shown_name(device, 80))}. {note}")
+        line = origin if exact.origin in _ORIGINS else f"{origin}: {time}. {code.note(exact)}"
+        help = f"Made in {time} on {escape_markdown(shown_name(device, 80))}."
+        st.caption(escape_markdown(line), help=help)
         if exact.info.get("message"):
             st.warning(escape_markdown(exact.info["message"]))
         if trains:

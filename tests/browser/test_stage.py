@@ -197,6 +197,6 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(page_at: Window) -> No
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
     _a_graft_moves_the_stage(tab)
-    tab.get_by_role("button", name="claims:").first.click()
+    tab.get_by_role("button", name="claims reproduced").first.click()
     reached(tab, "**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

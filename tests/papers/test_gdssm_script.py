@@ -15,16 +15,16 @@ from tests.cells import shipped
 @pytest.mark.parametrize(
     ("name", "preset", "change", "words"),
     [
-        ("learns", "classroom", {}, "holds the product x y"),
-        ("learns", "classroom", {}, "the models have 5)"),
-        ("learns", "N-D", {}, "both multiplications are left"),
-        ("learns", "1-D", {}, "the models have 10)"),
+        ("learns", "classroom", {}, "Of 5 examples a token holds x y"),
+        ("learns", "classroom", {}, "one multiplication is done"),
+        ("learns", "N-D", {}, "both multiplications are to be learned"),
+        ("learns", "1-D", {}, "Of 10 examples"),
         ("nonlinear", "figure 4B", {"N": 7}, "7 points"),
         ("corrections", "paper size", {"N": 20}, "20 examples"),
-        ("sizes", "N-D", {}, "f numbers in each x and each y"),
-        ("sizes", "1-D", {}, "f numbers in each x."),
-        ("comparison", "N-D", {}, "The 10 models"),
-        ("comparison", "1-D", {}, "The 9 models"),
+        ("sizes", "N-D", {}, "f numbers in each, predict"),
+        ("sizes", "1-D", {}, "f numbers in each x, predict"),
+        ("comparison", "N-D", {}, "10 models predict"),
+        ("comparison", "1-D", {}, "9 models predict"),
     ],
 )
 def test_tasks_are_told_as_a_setting_has_them(name, preset, change, words):

@@ -91,24 +91,33 @@ def mark_verdict(verdict: str) -> str:
     return f"{MARKS[verdict]} {_SHOWN_AS.get(verdict, verdict)}"
 
 
-def summary_line(summaries: Iterable[Summary], every_kind: bool = True) -> str:
+def summary_line(summaries: Iterable[Summary]) -> str:
     """Return the outcome of claims in one line: "13 claims: 7 reproduced, 2 not decided, 4 not run
-    · 1 theorem: 1 holds". Every claim counts, also one that no run was made for.
+    · 1 theorem: 1 holds". Every claim counts, also one that no run was made for."""
+    return counts_line(_count_by_kind(summaries))
 
-    Without `every_kind` the line ends with the first kind of which a claim was run: the paper's
-    own claims, unless none was.
-    """
+
+def short_line(summaries: Iterable[Summary]) -> str:
+    """Return how many claims came out, of the first kind of which one was run: "7 of 13 claims
+    reproduced". Of a kind before it the line says that it was not run."""
+    parts = []
+    for kind, counts in _count_by_kind(summaries).items():
+        total = counts.total()
+        if total > counts[NOT_RUN]:
+            positive = VERDICTS[kind][0]
+            came_out = _COUNTED_AS.get(positive, (positive, positive))[total != 1]
+            parts.append(f"{counts[positive]} of {total} {_CLAIMS[kind][total != 1]} {came_out}")
+            break
+        if total:
+            parts.append(_kind_text(kind, counts))
+    return " · ".join(parts)
+
+
+def _count_by_kind(summaries: Iterable[Summary]) -> dict[str, Counter[str]]:
     by_kind: dict[str, Counter[str]] = {kind: Counter() for kind in KINDS}
     for summary in summaries:
         by_kind[summary.first.metric.claim.kind][summary.verdict] += 1
-    if every_kind:
-        return counts_line(by_kind)
-    shown: dict[str, Counter[str]] = {}
-    for kind, counts in by_kind.items():
-        shown[kind] = counts
-        if counts.total() > counts[NOT_RUN]:
-            break
-    return counts_line(shown)
+    return by_kind
 
 
 def counts_line(by_kind: Mapping[str, Mapping[str, int]]) -> str:

@@ -207,12 +207,12 @@ def _moves(knob: Knob, values: Sequence[Any], value: Any) -> list[Any]:
 
 def _cost_text(seconds: float | None) -> str:
     if seconds == 0.0:
-        return "at once"
+        return "ready"
     if limits.read_only():
         return "nearest run"
     if seconds is not None and seconds < auto_train.longest() and auto_train.is_on():
-        return formats.duration(seconds)
-    return f"Run: {formats.duration(seconds)}"
+        return formats.short_duration(seconds)
+    return f"Run: {formats.short_duration(seconds)}"
 
 
 def _changed_text(knob: Knob, value: Any, base: Any) -> str:

@@ -77,10 +77,12 @@ def seat_chart(
 
 def _tag(panel: Panel) -> str:
     """Return the tag that says whose numbers a panel shows: in the row of the axis title; lower
-    where that has none, as names of bars or of groups stand there."""
+    where that has none, as names of bars or of groups stand there. The one seed that a visitor can
+    choose stands beside the clock instead."""
     axis = panel.figure.layout.get("xaxis", {}) if panel.figure is not None else {}
     low = "" if axis.get("title", {}).get("text") else " low"
-    return f'<small class="whose{low}">{panel.whose.removeprefix("mean of ")}</small>'
+    one = " one" if panel.whose.startswith("seed ") else ""
+    return f'<small class="whose{low}{one}">{panel.whose.removeprefix("mean of ")}</small>'
 
 
 _TITLE_HEIGHT = 40  # pixels of height of a panel's title on the stage

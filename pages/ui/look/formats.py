@@ -56,11 +56,16 @@ def time_left(seconds: float) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return an estimated time, as exact as an estimate can be: "about 9 s"; None is unknown."""
+    """Return an estimated time: "about 9 s"; None is unknown."""
+    return "time unknown" if seconds is None else f"about {short_duration(seconds)}"
+
+
+def short_duration(seconds: float | None) -> str:
+    """Return an estimated time, as exact as an estimate can be: "9 s"; None is unknown."""
     if seconds is None:
         return "time unknown"
     if seconds < 90:
-        return f"about {max(seconds, 1):.0f} s"
+        return f"{max(seconds, 1):.0f} s"
     if seconds < 5400:
-        return f"about {seconds / 60:.0f} min"
-    return f"about {seconds / 3600:.1f} h"
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"

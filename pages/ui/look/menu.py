@@ -37,7 +37,7 @@ def frame(title: str, has_stage: bool = False) -> DeltaGenerator:
         ):
             st.page_link("app.py", label="Start")
             for name in _page_names():
-                link(name, short_title(name))
+                link(name, short_title(name).partition(" of ")[0])
             _rerun_after_reconnect()
         tools = st.container(
             horizontal=True,

@@ -37,7 +37,7 @@ class Config:
     batch: int = slider("sequences per batch", 16, 256, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=200, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse what does not fit the memory: in training six T × T maps a sequence and layer, and

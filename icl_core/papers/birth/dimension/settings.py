@@ -36,7 +36,7 @@ class Config:
         "sequence length in the one step", 32, 256, default=256, step=32, group=ONE_STEP
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse what the training at the largest width refuses, and what does not fit the memory.

@@ -28,7 +28,7 @@ from icl_core.papers.birth.induction.load_run import (
 )
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared.captions import example_of
-from icl_core.papers.birth.shared.head_maps import Heads
+from icl_core.papers.birth.shared.head_maps import Heads, at_snapshot
 from icl_core.papers.birth.shared.probes import early_positions
 
 WHOLE = 40  # letters that a list of what is replaced may have
@@ -39,11 +39,19 @@ EVEN = 2.0
 
 
 def headline(run: Run, view: View) -> str:
-    """Return what you see: the model's accuracy at the step shown, beside what it could be."""
+    """Return what you see at the step shown: where the two layers look in the run's example, and
+    the model's accuracy."""
     when = WORDS.text("when", run, view)
-    if not wanted(run.config, view):
+    if wanted(run.config, view):
+        return _headline_replaced(of_seed(run, seed_shown(run, view)), view, when)
+    maps = None
+    if run.config.trains:
+        with suppress(CannotDraw):  # a run that holds no example
+            maps = at_snapshot(run, run.snapshot_at(view))
+    if maps is None or maps.attention1 is None:
         return WORDS.text("as_trained", run, view, when=when)
-    return _headline_replaced(of_seed(run, seed_shown(run, view)), view, when)
+    back, finds = _layer_1_looks_back(maps), _layer_2_finds(maps)
+    return WORDS.text("looking", run, view, when=when, back=back, finds=finds)
 
 
 def _headline_replaced(run: Run, view: View, when: str) -> str:
@@ -128,22 +136,22 @@ def _output_first(run: Run) -> float | None:
 def _looks_back(run: Run) -> float | None:
     """Return the step of the first snapshot where layer 1 puts most of its attention on the
     character before; None if there is none."""
+    return _first(run, _layer_1_looks_back)
 
-    def holds(maps: Heads) -> Any:
-        return maps.attention1 is not None and np.diagonal(maps.attention1, -1).mean() > 0.5
 
-    return _first(run, holds)
+def _layer_1_looks_back(maps: Heads) -> bool:
+    return maps.attention1 is not None and np.diagonal(maps.attention1, -1).mean() > 0.5
 
 
 def _finds(run: Run) -> float | None:
     """Return the step of the first snapshot where layer 2 puts most of its attention on the
     characters to copy; None if there is none."""
+    return _first(run, _layer_2_finds)
 
-    def holds(maps: Heads) -> Any:
-        on_answers = sum(maps.attention2[query, key] for query, key, _ in maps.where)
-        return on_answers > 0.5 * maps.right[1]
 
-    return _first(run, holds)
+def _layer_2_finds(maps: Heads) -> bool:
+    on_answers = sum(maps.attention2[query, key] for query, key, _ in maps.where)
+    return on_answers > 0.5 * maps.right[1]
 
 
 def _first(run: Run, holds: Callable[[Heads], Any]) -> float | None:

@@ -35,7 +35,7 @@ class Config:
     learning_rate: float = slider("learning rate", 1.0, 20.0, default=10.0, log=True, group=LEARNED)
     steps: int = slider("steps", 10, 1000, default=200, step=10, group=LEARNED)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse more pairs than dimensions: strengths can be read off a matrix only if its pairs

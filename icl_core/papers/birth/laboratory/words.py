@@ -82,6 +82,9 @@ WORDS = Words(
     readings={
         # of one matrix: the share recalled of the pairs shown, at the width shown
         "recalled": lambda run, view: _recalled(run, view.width, view.pairs),
+        "holds_more": lambda run, view: (
+            _recalled(run, view.width, view.pairs) * view.pairs > view.width
+        ),
         # and at width 64
         "half_recalled_at_64": lambda run, view: _half_recalled(run),
         "recalled_of_64": lambda run, view: _recalled(run, WIDTH, WIDTH),

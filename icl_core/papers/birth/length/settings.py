@@ -101,7 +101,7 @@ class Config:
     batch: int = slider("sequences per batch", 16, 512, default=64, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 6000, default=150, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse what the longest training refuses; and the full transformer where one answer is

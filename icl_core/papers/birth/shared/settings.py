@@ -142,7 +142,7 @@ class Config(TaskConfig):
         "until step", 0, 2000, default=0, step=10, group=FREEZING, shown_if="trains"
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, shown_if="trains")
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
 
     def check(self) -> None:
         """Refuse a task that the text does not allow, freezing beyond the last step, and what does

@@ -64,7 +64,7 @@ class Config:
     eta_K1: float = slider("step size of W_K¹", 1.0, 1e9, default=1e6, log=True, group=STEPS)
     batch: int = slider("sequences per step", 500, 40_000, default=20_000, step=500, group=STEPS)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     @property
     def rates(self) -> dict[str, float]:

@@ -8,8 +8,8 @@ import numpy as np
 from icl_core.contract.experiment import Run
 from icl_core.contract.words import Reading, Words
 from icl_core.papers.birth.shared.captions import EXAMPLE
-from icl_core.papers.birth.steps.load_run import after, complete, learned, way_of
-from icl_core.papers.birth.steps.settings import SIGNS, THEOREM, Config, View
+from icl_core.papers.birth.steps.load_run import STORED, after, complete, learned, way_of
+from icl_core.papers.birth.steps.settings import SIGNS, THEN, THEOREM, Config, View
 
 CHOICES = ("W_K1", "W_K2", "W_O2")  # matrices, as the first question names them
 
@@ -27,6 +27,12 @@ def _now(run: Run, view: View, measure: str) -> float:
 def _last_matrix(run: Run, view: View) -> str:
     """Return the name of the matrix that has had its step last."""
     return learned(run, run.snapshot_at(view))[-1]
+
+
+def _direction(run: Run, view: View) -> int:
+    """Return which way the steps go: from the output back, from the input up, neither."""
+    upwards = THEN.join(reversed(THEOREM.split(THEN)))
+    return [THEOREM, upwards, run.config.order].index(run.config.order)
 
 
 def _moves(run: Run) -> dict[str, bool]:
@@ -88,6 +94,9 @@ WORDS = Words(
         # after the steps taken
         "steps_taken": lambda run, view: run.snapshot_at(view),
         "right": lambda run, view: _now(run, view, "accuracy"),
+        "all_taken": lambda run, view: run.snapshot_at(view) == len(SIGNS),
+        "is_built": lambda run, view: _now(run, view, "accuracy") > STORED,
+        "direction": _direction,
         "last_matrix": lambda run, view: SIGNS[_last_matrix(run, view)],
         "last_stored": lambda run, view: _now(run, view, f"recall_{_last_matrix(run, view)}"),
         # where all three are zero

@@ -63,6 +63,20 @@ def _without_back(run: Run, view: Any) -> float:
     return _accuracies_without(run, [head.name])[0]
 
 
+def _shares_the_work(run: Run, view: View) -> bool:
+    """Return whether, at the end of the training, one head alone is needed, which finds the
+    previous character, while several find what followed and each can be done without."""
+    if not run.finished or run.snapshot_at(view) < len(run.snapshot_steps) - 1:
+        return False
+    needed = [
+        head.name
+        for head in last_heads(run)
+        if _accuracies_without(run, [head.name])[0] < NEEDED * float(run["effect/mean"][0, 0])
+    ]
+    previous = [head.name for head in of_role(last_heads(run), PREVIOUS)]
+    return len(needed) == 1 and needed[0] in previous and len(_finders(run)) > 1
+
+
 def _other_by(layer: int) -> Reading:
     """Return the reading of how often the other output is said, with all heads of a layer
     patched."""
@@ -102,6 +116,7 @@ def _which_layer(run: Run, view: Any) -> int:
     return 2 if by_first == by_second else 1 if by_second else 0
 
 
+NEEDED = 0.75  # a head is, if less than this share of the accuracy is left without it
 SECOND = named("2.1, 2.2, 2.3, 2.4")  # the heads of layer 2
 
 WORDS = Words(
@@ -118,6 +133,7 @@ WORDS = Words(
         "head_count": lambda run, view: len(run.names("heads")),
         "previous_heads": _count_shown(PREVIOUS),
         "induction_heads": _count_shown(INDUCTION),
+        "shares_the_work": _shares_the_work,
         "most_previous": lambda run, view: max(head.previous for head in _shown(run, view)),
         # fewer than by chance: none
         "most_followers": lambda run, view: max(0.0, *(head.found for head in _shown(run, view))),

@@ -38,7 +38,7 @@ class Config:
         "learning rate", 1e-4, 3e-2, default=3e-3, log=True, group=TRAINING
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
     bias: bool = bias_knob()
 
     def check(self) -> None:

@@ -55,7 +55,7 @@ class Config:
         "learning rate", 1e-4, 3e-2, default=1e-2, log=True, group=TRAINING
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse lists that hold no sizes or models, and what does not fit the memory."""

@@ -47,7 +47,7 @@ def first_seed() -> Any:
 def number_of_seeds() -> Any:
     """Return the knob of how many models a run trains, one a seed."""
     return slider(
-        "number of seeds",
+        "seeds",
         1,
         5,
         default=1,

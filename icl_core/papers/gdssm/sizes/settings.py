@@ -34,7 +34,7 @@ class Config:
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate"
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse lists that hold no sizes, and what does not fit the memory: every layer by itself;

@@ -11,7 +11,6 @@ from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
     over_one_step,
     place,
-    rules_of,
     trained_at_step,
     trained_decay,
     tuned_of,
@@ -19,7 +18,6 @@ from icl_core.papers.gdssm.states.load_run import (
 )
 from icl_core.papers.gdssm.states.settings import Config, View
 
-NEAR = 1.05  # times the loss of a rule as written that counts as that rule
 DRIFT = 0.5  # of which the beats speak, and the title where the run has none
 
 
@@ -31,12 +29,6 @@ def _loss(id: str) -> Reading:
 def _left(id: str) -> Reading:
     """Return the reading of the share of the loss that a rule leaves after all pairs."""
     return lambda run, view: float(run["tokens/share"][place(run, id), -1])
-
-
-def _there(run: Run, view: Any) -> int:
-    """Return how many trained rules are as good as written at the step shown."""
-    trained = trained_at_step(run, view).mean(1)
-    return int(np.sum(trained <= NEAR * over_one_step(run)))
 
 
 def _batch_size(run: Run, view: Any) -> int:
@@ -85,10 +77,8 @@ WORDS = Words(
     Config,
     View,
     readings={
-        "rules": lambda run, view: len(rules_of(run)),
         # at the step shown
         "step": lambda run, view: run.step(view),
-        "there": _there,
         "delta_trained": lambda run, view: float(
             trained_at_step(run, view).mean(1)[place(run, "delta")]
         ),

@@ -33,7 +33,7 @@ class Config:
         help="those to which the layer is fitted; its optimum has all that there are",
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     @property
     def counts(self) -> list[int]:

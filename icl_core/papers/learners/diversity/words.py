@@ -72,6 +72,7 @@ WORDS = Words(
         "tasks": lambda run, view: run.step(view),
         "trained": _left("optimum_trained"),
         "fresh": _left("optimum_fresh"),
+        "as_easy": lambda run, view: _gap(run, run.step(view)) < EASY,
         "rank": lambda run, view: min(run.config.d, run.step(view)),
         "inside": lambda run, view: float(run["snapshot/inside"][run.snapshot_at(view)].mean()),
         "has_outside": lambda run, view: bool(

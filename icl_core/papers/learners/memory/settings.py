@@ -40,7 +40,7 @@ class Config:
         "learning rate", 0.001, 0.1, default=0.04, log=True, group=TRAINING
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     @property
     def percents(self) -> list[int]:

@@ -91,9 +91,6 @@ WORDS = Words(
         "percent": lambda run, view: run.step(view),
         "attention": _share("all"),
         "memformer": _share(MEMFORMER),
-        "memformer_over_attention": lambda run, view: (
-            _share(MEMFORMER)(run, view) / _share("all")(run, view)
-        ),
         "attention_keeps": _keeps("all"),
         "ridge_keeps": _keeps("knowing"),
         "last_step": _last_step("all"),

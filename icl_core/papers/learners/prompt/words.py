@@ -81,10 +81,20 @@ def _share_with_large_x(run: Run, id: str) -> float:
     return float(run["broken/scale/share"][place(run, id), column])
 
 
-def _away(run: Run, view: View) -> np.ndarray:
-    """Return w* less the weights of the learner that is nearest to it, [d]."""
+def _away(run: Run, view: View, id: str) -> np.ndarray:
+    """Return w* less the weights of a learner, [d]."""
     prompt = shown(run, view)
-    return prompt.w - prompt.learned[nearest(run, view).id][pairs_read(run, view)]
+    return prompt.w - prompt.learned[id][pairs_read(run, view)]
+
+
+def _nearest_away(run: Run, view: View) -> np.ndarray:
+    """Return w* less the weights of the learner that is nearest to it, [d]."""
+    return _away(run, view, nearest(run, view).id)
+
+
+def _distance(id: str) -> Reading:
+    """Return the reading of how far a learner's weights are from w*."""
+    return lambda run, view: float(np.linalg.norm(_away(run, view, id)))
 
 
 def _share(id: str) -> Reading:
@@ -112,12 +122,13 @@ WORDS = Words(
         "a_plane": lambda run, view: run.config.d == 2,
         "more_than_a_plane": lambda run, view: run.config.d > 2,
         # after the pairs read, of the learners that are shown
-        "worst": lambda run, view: worst_here(run, view).short,
+        "Worst": lambda run, view: capitalised(worst_here(run, view).short),
         "worst_left": lambda run, view: share_text(error_here(run, view, worst_here(run, view).id)),
         "Nearest": lambda run, view: capitalised(nearest(run, view).short),
-        "distance": lambda run, view: float(np.linalg.norm(_away(run, view))),
-        "largest_difference": lambda run, view: float(np.abs(_away(run, view)).max()),
-        "bayes_here": lambda run, view: share_text(error_here(run, view, "bayes")),
+        "distance": lambda run, view: float(np.linalg.norm(_nearest_away(run, view))),
+        "largest_difference": lambda run, view: float(np.abs(_nearest_away(run, view)).max()),
+        "bayes_away": _distance("bayes"),
+        "one_step_away": _distance("sum"),
         "one_step_here": _error("sum"),
         "delta_here": _error("delta"),
         "recursive_here": _error("recursive"),

@@ -46,13 +46,6 @@ def _shares(run: Run, view: View) -> np.ndarray:
     return run["snapshot/share"][run.snapshot_at(view)]
 
 
-def _least_error(run: Run, view: View) -> float:
-    """Return the standard error over prompts of the least of these at the end; 0 before, where it
-    is not known."""
-    is_end = run.snapshot_at(view) == len(run.snapshot_steps) - 1
-    return float(run["evaluated/error"][_shares(run, view).argmin()]) if is_end else 0.0
-
-
 def _short_name(run: Run, index: int) -> str:
     return learners_of(run)[index].short
 
@@ -71,9 +64,8 @@ WORDS = Words(
         "more_than_a_plane": lambda run, view: run.config.d > 2,
         # at the step shown
         "step": lambda run, view: run.step(view),
-        "least": lambda run, view: float(_shares(run, view).min()),
-        "least_error": _least_error,
         "below": lambda run, view: _below_one_step(run, _shares(run, view)),
+        "at_bayes": lambda run, view: int((_shares(run, view) <= share_of(run, "Bayes")).sum()),
         "Nearest": lambda run, view: capitalised(
             _short_name(run, int(distances_to_target(run, view).argmin()))
         ),

@@ -37,7 +37,7 @@ class Config(Training):
     coordinates: str = choice(
         "learned in coordinates", COORDINATES, default="original", group=TRAINING
     )
-    seeds: int = slider("number of seeds, each with its own U", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS, help="each has a U of its own")
 
 
 @settings

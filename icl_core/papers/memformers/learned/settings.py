@@ -68,7 +68,7 @@ class Config(Task):
     spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="isotropic", group=TASK)
     prompts: str = choice("prompts", PROMPTS, default="gaussian", group=TASK, added=True)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse a list that holds no numbers of prompts, a spectrum that is none, a Memformer or

@@ -42,7 +42,7 @@ class Config(Model):
 
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
     seeds: int = slider(
-        "number of seeds",
+        "seeds",
         1,
         120,
         default=1,

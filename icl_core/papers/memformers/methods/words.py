@@ -36,8 +36,8 @@ def log_loss_shown(run: Run, view: View) -> float:
 
 
 def headline(run: Run, view: View) -> str:
-    """Return what you see: the deepest model's error at the step shown, beside conjugate gradient's
-    and, once training has begun, its floor."""
+    """Return what you see: that the deepest model's layers are steps, and its error at the step
+    shown, beside its floor; before training beside conjugate gradient's."""
     name = "headline"
     if run.config.n < run.config.d:
         name = "headline underdetermined"
@@ -45,6 +45,8 @@ def headline(run: Run, view: View) -> str:
         name = "headline before training"
     elif VARIANTS[run.config.variant].moves_covariates:
         name = "headline moving covariates"
+    elif decode.applies(run.config):
+        name = "headline read off"
     return WORDS.text(name, run, view)
 
 

@@ -89,7 +89,7 @@ class Config:
     )
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse lists that make no mixture, and what does not fit the memory: of every token of

@@ -3,6 +3,7 @@
 from typing import Any
 
 from icl_core.contract.experiment import Run
+from icl_core.contract.statistics import still_falling
 from icl_core.contract.story import Example
 from icl_core.contract.words import Words
 from icl_core.papers.memformers.mixture.claims import ADAPTED, GATED, LINEAR, by_component
@@ -31,6 +32,12 @@ def _apart(run: Run, method: str) -> float:
     """Return how far a method is above the linear transformer with gates, in the logarithm of the
     error."""
     return end(run, f"evaluated/{method}") - end(run, f"evaluated/{LINEAR}")
+
+
+def _still_learning(run: Run, view: Any) -> bool:
+    """Return whether the loss of every head still fell when its training ended."""
+    losses = [run[name] for name in run.tensors if name.startswith("curve/l")]
+    return all(still_falling(loss, steps=run["curve/step"]) for loss in losses)
 
 
 def _on_each_curve(run: Run, view: Any) -> str:
@@ -72,6 +79,7 @@ WORDS = Words(
         # such as "3.6 times smaller than"
         "memformer_against_linear": lambda run, view: compared(_apart(run, GATED)),
         "adapted_against_linear": lambda run, view: compared(_apart(run, ADAPTED)),
+        "still_learning": _still_learning,
         "on_each_curve": _on_each_curve,
         "layers_shown": lambda run, view: min(view.depth_shown, run.config.layers),
         "several_seeds": lambda run, view: run.config.seeds > 1,

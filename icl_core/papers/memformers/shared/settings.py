@@ -152,7 +152,7 @@ class Training(Task):
         "learned in coordinates", COORDINATES, default="whitened", group=TRAINING
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     @property
     def noise_share(self) -> float:

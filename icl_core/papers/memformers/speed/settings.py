@@ -76,7 +76,7 @@ class Config(Task):
     steps: int = slider("steps of training", 10, 10_000, default=2500, step=10, group=TRAINING)
     batch: int = slider("prompts per batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse a list that holds no rates, a spectrum that is none, and what does not fit the

@@ -77,6 +77,12 @@ def _steps(coordinates: str, model: Timed, run: Run, view: Any) -> float:
     return float(typical(arrivals(run, model, coordinates)).min())
 
 
+def _buys_time(run: Run, view: Any) -> bool:
+    """Return whether memory makes every seed's training shorter than step sizes alone do."""
+    factors = at_best(run, view.coordinates, CGD, STEPPED)
+    return factors is not None and bool(factors.values.min() > 1)
+
+
 def _best_rate(run: Run, view: Any) -> int | None:
     """Return the index of the rate at which the view's model arrives soonest."""
     return best_rate(arrivals(run, MODELS_BY_ID[view.model], view.coordinates))
@@ -121,6 +127,8 @@ WORDS = Words(
         "memformer_steps_whitened": partial(_steps, "whitened", CGD),
         # in the coordinates shown, of the CGD-like Memformer and of step sizes alone
         "both_arrive": lambda run, view: at_best(run, view.coordinates, CGD) is not None,
+        "is_original": lambda run, view: view.coordinates == "original",
+        "buys_time": _buys_time,
         "memformer_arrives": lambda run, view: np.isfinite(
             _steps(view.coordinates, CGD, run, view)
         ),

@@ -67,7 +67,7 @@ class Config(Task):
     gate_steps: int = slider("steps at test time", 10, 1000, default=100, step=10, group=GATES)
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse lists that hold no variances, a spectrum that is none, and one U for heads that

@@ -59,7 +59,7 @@ class Config(TaskConfig):
         "rounded",
     )
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse a task that the text does not allow, heads of unequal width, and what does not fit

@@ -101,7 +101,7 @@ class Setting:
     batch: int = slider("tasks per batch", 16, 2048, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    seeds: int = slider("seeds", 1, 5, default=1, group=REPEATS)
     bias: bool = bias_knob("by_authors")
     heads: str = choice(
         "heads",
