@@ -21,14 +21,15 @@ const layOut = () => {
     if (!seats.length) continue;
     const chosen = seats.find((seat) => seatName(seat) === larger.get(experimentShown()));
     const large = chosen ?? seats[0];
-    put(stage, "data-chosen", chosen ? "" : null);
+    const kind = isSeatWide(large) ? "wide" : "half";
+    put(stage, "data-chosen", chosen ? `${kind}${chosen === seats.at(-1) ? " last" : ""}` : null);
     const needed = window.getComputedStyle(large);
     for (const name of ["--needed-width", "--needed-height"]) {
       stage.style.setProperty(name, needed.getPropertyValue(name) || "0px");
     }
     for (const seat of seats) {
       const isLarge = seat === large;
-      put(seat.parentElement, "data-large", isLarge ? (isSeatWide(seat) ? "wide" : "half") : null);
+      put(seat.parentElement, "data-large", isLarge ? kind : null);
       const title = seat.querySelector("h3 [data-title]");
       if (!title) continue;
       put(title, "role", isLarge ? null : "button");

@@ -166,9 +166,9 @@ def show(
     the former run. For `clicked` see `show_chart`. Without a `source` the files of its data hold
     what the panel shows, and are named by the `key`.
     """
+    st.subheader(escape_markdown(panel.title), anchor=False)  # it may hold any character
     if live:
         st.html("<i data-live></i>")
-    st.subheader(escape_markdown(panel.title), anchor=False)  # it may hold any character
     if panel.figure is not None:
         chart.make_room_in_panel(key.replace(" ", "-"), panel.figure)
         show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
