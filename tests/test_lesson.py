@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 from streamlit.testing.v1 import AppTest
-from test_links import labelled, open_page, warnings_of
+from test_links import labelled, marked_sliders, open_page, warnings_of
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
@@ -148,7 +148,8 @@ def sliders(app: AppTest) -> list:
     app.session_state[f"{id}:more"] = True
     for knob in knobs_of(registry.experiment(id).config).values():
         app.session_state[f"{id}:group {knob.group}"] = True
-    return list(app.run().select_slider)
+    app.run()
+    return [*app.select_slider, *marked_sliders(app)]
 
 
 @pytest.mark.long

@@ -13,16 +13,13 @@ from contextlib import ExitStack
 import psutil
 from streamlit.testing.v1 import AppTest
 
-from icl_core import registry
-from icl_core.contract.knobs import knobs_of
 from tests.bench import timing
 from tests.bench.bench_views import GRAFT, VIEW_KNOB
 from tests.bench.dashboard import ROOT, browser, server, turn, window
 from tests.bench.timing import Row
 
 VISITORS = 5
-LENGTH = knobs_of(registry.experiment("birth.induction").config)["T"].label
-LENGTHS = (32, 64)
+LENGTHS = ("32", "64")  # values of T
 # reruns
 WARM_UP = 20
 FEW = 100
@@ -66,7 +63,7 @@ def key(index: int) -> str:
 
 def heap() -> Iterator[Row]:
     """What Python itself keeps after many reruns: the page drawn in this process, every allocation
-    counted; a slider goes to and fro between two runs of the atlas."""
+    counted; a knob goes to and fro between two runs of the atlas."""
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
     app.switch_page("pages/birth.py")
     app.query_params["at_once"] = "false"
@@ -74,8 +71,8 @@ def heap() -> Iterator[Row]:
 
     def move(times: int) -> None:
         for index in range(times):
-            slider = next(slider for slider in app.select_slider if slider.label == LENGTH)
-            slider.set_value(LENGTHS[index % 2]).run()
+            app.query_params["T"] = LENGTHS[index % 2]
+            app.run()
 
     move(WARM_UP)
     count = MANY if timing.thorough else FEW

@@ -6,6 +6,7 @@ comes back.
 """
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from websockets.asyncio.client import ClientConnection, connect
 
 THINKS = (2.0, 6.0)  # seconds between an answer and the next move, at random
+EVENTS = "$$STREAMLIT_INTERNAL_KEY_{}__events"  # what a component tells, by its widget
 LONGEST = 120.0  # seconds after which an answer will not come
 
 
@@ -28,7 +30,16 @@ class Window:
     query: str
     sliders: dict[str, str] = field(default_factory=dict)  # field → widget
     moved: dict[str, str] = field(default_factory=dict)  # widget → value
+    marked: dict[str, str] = field(default_factory=dict)  # field → slider with marked runs
+    move: tuple[str, str] | None = None  # the latest of such a slider: its widget, its value
     faults: int = 0
+
+    def set(self, name: str, value: str) -> None:
+        """Move the slider of a field, of whichever kind it is on the page now."""
+        if name in self.marked:
+            self.move = self.marked[name], value
+        else:
+            self.moved[self.sliders[name]] = value
 
     async def answer(self) -> float:
         """Ask for the page as it is set; seconds until the last of it is there."""
@@ -46,6 +57,13 @@ class Window:
         for widget, value in self.moved.items():
             state = message.rerun_script.widget_states.widgets.add(id=widget)
             state.string_array_value.data.append(value)
+        if self.move is not None:
+            widget, value = self.move
+            events = [{"event": "moved", "value": [value, time.time_ns()]}]
+            message.rerun_script.widget_states.widgets.add(id=widget, json_value="{}")
+            state = message.rerun_script.widget_states.widgets.add(id=EVENTS.format(widget))
+            state.json_trigger_value = json.dumps(events)
+            self.move = None
         return message.SerializeToString()
 
     def _reads(self, message: ForwardMsg) -> bool:
@@ -56,8 +74,15 @@ class Window:
         if kind == "delta":
             element = message.delta.new_element
             content = element.WhichOneof("type")
+            component = element.bidi_component
             if content == "slider" and element.slider.options:
-                self.sliders[element.slider.id.rpartition(":")[2]] = element.slider.id
+                name = element.slider.id.rpartition(":")[2]
+                self.sliders[name] = element.slider.id
+                self.marked.pop(name, None)
+            if component.component_name == "icl_atlas_slider":
+                name = component.id.rpartition(":")[2]
+                self.marked[name] = component.id
+                self.moved.pop(self.sliders.pop(name, ""), None)
             self.faults += content == "exception"
         return kind == "script_finished"
 
@@ -83,13 +108,13 @@ async def visitor(
         window = Window(open_socket, visit.page, visit.query)
         waits = []
         await window.answer()
-        names = sorted(set(visit.grid) & set(window.sliders))
+        names = sorted(set(visit.grid) & (set(window.sliders) | set(window.marked)))
         await begin.wait()
         end = time.monotonic() + seconds
         await asyncio.sleep(rng.uniform(0, THINKS[1]))
         while time.monotonic() < end:
             name = rng.choice(names)
-            window.moved[window.sliders[name]] = rng.choice(visit.grid[name])
+            window.set(name, rng.choice(visit.grid[name]))
             waits.append(await window.answer())
             await asyncio.sleep(rng.uniform(*THINKS))
     if window.faults:

@@ -46,6 +46,9 @@ function cellsOf(plot, full, changes) {
   return follows ? undefined : changes;
 }
 
+/* The cells of each heat map that a chart shows, [rows][columns], by trace: `calcdata` alone has them unpacked. */
+const shownMaps = (plot) => (plot.calcdata ?? []).map(([{ trace, z }]) => (trace?.type === "heatmap" ? z : undefined));
+
 /* The changes of points and lines; nothing if other traces or an axis follow them, or if there were no points and now
    are: those have no defaults yet. */
 function pointsOf(plot, full, { textfont, ...changes }) {

@@ -1,6 +1,8 @@
 /* How the page keeps the charts that its clock (clock.js) moves: one chart may show another film, and Streamlit may draw
    or make it anew. */
 
+const OVER = 200; // milliseconds in which the numbers of maps go over into another run's
+
 /* Listen to every chart; one that was made anew has lost its listeners. */
 function listenToCharts() {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) {
@@ -18,7 +20,8 @@ function listenToCharts() {
 
 /* Put another film's figure, at one of its snapshots, into a chart, or the same one as it fits its seat: a new chart
    would take several times as long. */
-const replace = (plot, panel, index, fit) => {
+const replace = (plot, panel, index, fit, isMoving) => {
+  const before = shownMaps(plot);
   const { film, whole } = panel;
   const { data, layout } = structuredClone(fitted(whole, fit));
   const frame = structuredClone(fitted(frameOf(panel, index) ?? { traces: [], data: [], layout: {} }, fit));
@@ -26,7 +29,32 @@ const replace = (plot, panel, index, fit) => {
   const { width, height } = plot.layout; // those of its box
   plot.iclFilm = nameOf(film, fit.id);
   const drawn = window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
+  if (!isMoving && !calm()) goOver(plot, before);
   return drawn.then(() => rememberRanges(plot));
+};
+
+/* Let the numbers of maps go over from those `before` to those of the figure that has just been drawn, where they have
+   as many cells. What comes next ends it: another film, another snapshot. */
+const goOver = (plot, before) => {
+  const after = shownMaps(plot);
+  const sizes = (map) => map?.map(({ length }) => length).join();
+  const traces = [...after.keys()].filter((trace) => after[trace] && sizes(after[trace]) === sizes(before[trace]));
+  const between = (from, to, share) => to.map((row, at) => row.map((end, place) => from[at][place] + share * (end - from[at][place])));
+  const paintAt = (share) => {
+    const at = (trace) => (share < 1 ? between(before[trace], after[trace], share) : after[trace]);
+    return paintTraces(plot, traces, traces.map((trace) => ({ type: "heatmap", z: at(trace) })));
+  };
+  const { film, snapshot } = plot.layout.meta ?? {};
+  let start;
+  const turn = (now) => {
+    const { meta } = plot.layout;
+    if (plot.iclTurn !== turn || meta?.film !== film || meta.snapshot !== snapshot) return;
+    start ??= now;
+    const share = Math.min(1, (now - start) / OVER);
+    if (paintAt(share) && share < 1) window.requestAnimationFrame(turn);
+  };
+  plot.iclTurn = turn;
+  if (traces.length && paintAt(0)) window.requestAnimationFrame(turn);
 };
 
 /* What a chart shows: its film, and how that fits its seat. */

@@ -247,7 +247,7 @@ class Clock extends Transport {
     if (isOtherFilm ? !panel.whole : isThere || !frameOf(panel, this.index)) return;
     let done = false;
     await this.drawOne(name, async (index) => {
-      if (isOtherFilm) await replace(plot, panel, index, fit);
+      if (isOtherFilm) await replace(plot, panel, index, fit, this.moving);
       else await showFrame(plot, fitted(frameOf(panel, index), fit), this.moving);
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles?.[index]) title.textContent = panel.titles[index];

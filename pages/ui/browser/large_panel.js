@@ -25,14 +25,15 @@ const layOut = () => {
     const { name, at } = larger.get(clock) ?? {};
     const chosen = at === String(marks) && seats.find((seat) => seatName(seat) === name);
     const large = chosen || (only && !another ? only : seats[0]);
-    put(stage, "data-chosen", large === seats[0] ? null : "");
+    const kind = `${isSeatWide(large) ? "wide" : "half"}${large === seats.at(-1) ? " last" : ""}`;
+    put(stage, "data-chosen", large === seats[0] ? null : kind);
     const needed = window.getComputedStyle(large);
     for (const name of ["--needed-width", "--needed-height"]) {
       stage.style.setProperty(name, needed.getPropertyValue(name) || "0px");
     }
     for (const seat of seats) {
       const isLarge = seat === large;
-      put(seat.parentElement, "data-large", isLarge ? (isSeatWide(seat) ? "wide" : "half") : null);
+      put(seat.parentElement, "data-large", isLarge ? kind : null);
       const title = seat.querySelector("h3 [data-title]");
       if (!title) continue;
       put(title, "role", isLarge ? null : "button");

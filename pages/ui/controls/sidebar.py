@@ -1,8 +1,7 @@
 """The sidebar of a paper's page: the main knobs, sliders first, the presets, and behind one heading
 the setting as a line of text to be read and edited, and the other knobs by group.
 
-Beside a knob stand the preset's value where it is changed, what a move costs, and marks where runs
-exist.
+Beside a knob stand the preset's value where it is changed, and what a move costs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from icl_core.contract.knobs import BadSetting, Knob
 from icl_core.jobs import estimate
 from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
-from pages.ui.controls import auto_train, widgets
+from pages.ui.controls import atlas_slider, auto_train, widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
@@ -76,16 +75,29 @@ def main_knobs(setting: Setting) -> None:
         field for field in knobs.main_knobs(setting.experiment.config) if has_effect(setting, field)
     ]
     fields.sort(key=lambda field: all_knobs[field].kind != "slider")
-    ready = {} if setting.refused else estimate.ready_values(setting.request)
+    ready = _trained_values(setting)
     shown = {field: _prepared(setting, field, ready.get(field, [])) for field in fields}
     costs = {} if setting.refused else _costs(setting, shown)
     with st.container(key="main-knobs", gap="xxsmall"):
         for field, (knob, base, stops) in shown.items():
             with st.container(key=f"knob-{field}", gap=None):
-                widgets.draw(setting, field, knob, setting.chosen[field], base, stops)
-                values = widgets.stops_of(knob, [setting.chosen[field], base, *stops])
-                changed = _changed_text(knob, setting.chosen[field], base)
-                _show_notes(changed, costs.get(field), values, ready.get(field, []))
+                value = setting.chosen[field]
+                widgets.draw(setting, field, knob, value, base, stops, ready.get(field, []))
+                _show_notes(_changed_text(knob, value, base), costs.get(field))
+        atlas_slider.listen()
+
+
+def _trained_values(setting: Setting) -> Mapping[str, list[Any]]:
+    """Return, by field, the values at which a run exists if only that field is moved.
+
+    Of a refused setting these are the values of the one field that has to be moved back.
+    """
+    ready = estimate.ready_values(setting.request)
+    if not setting.refused:
+        return ready
+    valid = knobs.values(setting.config)
+    moved = [field for field, value in setting.chosen.items() if value != valid[field]]
+    return {moved[0]: ready[moved[0]]} if len(moved) == 1 else {}
 
 
 def way_back(setting: Setting) -> None:
@@ -222,28 +234,18 @@ def _changed_text(knob: Knob, value: Any, base: Any) -> str:
     return f"preset {knob.options.get(base, widgets.value_text(base))}"
 
 
-def _show_notes(
-    changed: str, cost: str | None = None, values: Sequence[Any] = (), ready: Sequence[Any] = ()
-) -> None:
-    """Draw the notes of a knob under its right end, and marks under its slider.
+def _show_notes(changed: str, cost: str | None = None) -> None:
+    """Draw the notes of a knob under its right end.
 
     changed  the preset's value in words, empty if it is the knob's
     cost     what a move costs, if it is said
-    values   the slider's stops, in order
-    ready    those of the values at which a run exists
     """
     parts = [f'<span class="changed">{escape(changed)}</span>'] if changed else []
     if cost:
         parts.append(f'<span title="{_COST_HELP}">{escape(cost)}</span>')
-    marks = ""
-    if len(values) > 1 and len(ready) > 1:
-        spots = [values.index(value) / (len(values) - 1) for value in ready if value in values]
-        marks = "".join(f'<i style="left:{100 * spot:.2f}%"></i>' for spot in spots)
-        said = ", ".join(widgets.value_text(value) for value in ready)
-        marks = f'<div class="ready" role="img" aria-label="Trained already: {said}">{marks}</div>'
-    if parts or marks:
+    if parts:
         notes = '<span aria-hidden="true"> · </span>'.join(parts)
-        st.html(f'<div class="notes">{notes}</div>{marks}')
+        st.html(f'<div class="notes">{notes}</div>')
 
 
 def _show_line(setting: Setting) -> None:

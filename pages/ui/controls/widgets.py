@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import Knob
 from icl_core.contract.seeds import FIELD, ROWS
-from pages.ui.controls import uploads
+from pages.ui.controls import atlas_slider, uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
@@ -62,11 +63,19 @@ def _seed_changed(id: str, key: str, base: int) -> None:
 
 
 def draw(
-    setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()
+    setting: Setting,
+    field: str,
+    knob: Knob,
+    value: Any,
+    base: Any,
+    also: Iterable[Any] = (),
+    trained: Iterable[Any] = (),
 ) -> None:
     """Draw the widget of one knob; it is disabled if a lesson sets the field.
 
-    `base` is the preset's value; `also` are further values that a slider must be able to show.
+    base     the preset's value
+    also     further values that a slider must be able to show
+    trained  values at which a run exists, which a slider marks if they are several
     """
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value = min(value, knob.high)
@@ -75,9 +84,19 @@ def draw(
     if loaded != value:  # a stored run may hold more seeds than are asked for
         knob = replace(knob, label=f"{knob.label} ({loaded} loaded)")
     key = f"{setting.id}:{field}"
-    set_widget(key, value, knob, base, *also)
     locked = field in setting.fixed
     help = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
+    stops = slider_values(knob, [value, base, *also]) if knob.kind == "slider" else []
+    marks = [stop for stop in stops if stop in trained]
+    if len(marks) > 1:
+        by_text = {value_text(stop): stop for stop in stops}
+        move = partial(_write, setting.id, field, base)
+        texts = [value_text(mark) for mark in marks]
+        atlas_slider.draw(
+            f"marked {key}", knob.label, by_text, value_text(value), texts, move, help, locked
+        )
+        return
+    set_widget(key, value, knob, base, *also)
     common = {**widget_arguments(key, _changed, key, field, base), "help": help, "disabled": locked}
     if knob.kind == "document":
         uploads.draw(setting, field, knob, value, locked)
@@ -88,14 +107,17 @@ def draw(
     elif knob.kind == "choice":
         _choice(knob, value, common)
     else:
-        _number(knob, value, [value, base, *also], common)
+        _number(knob, value, stops, common)
 
 
 def _changed(key: str, field: str, base: Any) -> None:
-    if not address.is_shown(key.partition(":")[0]):  # the visitor has gone to another experiment
-        return
     value = st.session_state[key]
-    address.write(field, base if value is None else value, base)
+    _write(key.partition(":")[0], field, base, base if value is None else value)
+
+
+def _write(id: str, field: str, base: Any, value: Any) -> None:
+    if address.is_shown(id):  # else the visitor has gone to another experiment
+        address.write(field, value, base)
 
 
 def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
@@ -107,8 +129,7 @@ def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
         st.selectbox(knob.label, options, options.index(value), format_func=title_of, **common)
 
 
-def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
-    values = slider_values(knob, also)
+def _number(knob: Knob, value: Any, values: list[Any], common: dict[str, Any]) -> None:
     if values:
         st.select_slider(knob.label, values, value, format_func=value_text, **common)
     else:

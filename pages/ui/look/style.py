@@ -11,7 +11,7 @@ def _read(name: str) -> str:
 
 
 _PAGE = _read("page.css")
-_SCRIPT = _read("script.css") + _read("typed.css")
+_PARTS = "".join(map(_read, ("script.css", "typed.css", "atlas_slider.css")))
 _PROJECTOR = _read("projector.css")
 # A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, and a hint says so.
 # The hint stands under the title; on the stage, where a figure's box has a fixed height, beside it
@@ -49,7 +49,7 @@ def theme() -> Theme:
 def apply(projector: bool = False) -> None:
     """Add the CSS to the page; on a `projector` all is larger, and what a lecture does not need is
     hidden."""
-    css = page_css(_PAGE + "".join(_wide_figure_css(place) for place in _WIDE_PLACES) + _SCRIPT)
+    css = page_css(_PAGE + "".join(_wide_figure_css(place) for place in _WIDE_PLACES) + _PARTS)
     st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")
 
 

@@ -43,6 +43,7 @@ _PICTURES = st.components.v2.component(
     html="<span hidden></span>",
     js="".join(map(frames.browser_file, ("plotly_parts.js", "picture_parts.js"))) + _PICTURES_JS,
 )
+_LIVE_CSS = (_BROWSER / "live.css").read_text(encoding="utf-8")
 SEEDS_WIDTH = 96  # pixels of the choice of a seed
 
 
@@ -106,6 +107,7 @@ def _head(
         with st.container(key="said"):
             if pending is not None:
                 training.show_pending(pending, job)
+                st.html(f"<style>{_LIVE_CSS}</style>")
         options = ClockOptions(
             headline=pending is None,
             still=active_job is not None,
