@@ -242,7 +242,7 @@ def test_a_link_names_a_step_and_shows_the_last_snapshot_not_beyond_it() -> None
         (
             "birth",
             "w_k2",
-            "a map, a row and a column, as first:1:1, the map one of first, second, w_k1, w_k2, "
+            "a map, a row and a column, as second:1:1, the map one of second, first, w_k1, w_k2, "
             "w_o2",
         ),
         ("birth", "w_k2:0:1", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),

@@ -42,9 +42,8 @@ class Drawing:
                   all drawings. A field stands beside the figures of the drawer whose drawings name
                   it; a field of the stage, or of two drawers, in the page's menu "View"; a text in
                   both
-    place         STAGE, whose 2 to 6 panels show the mechanism at once, the first one large, unless
-                  another is chosen; or the name of a drawer,
-                  whose panels are drawn when it is opened (its group: `contract.drawers`)
+    place         STAGE, whose 2 to 6 panels show the mechanism at once, the first one large; or the
+                  name of a drawer (`contract.drawers`), whose panels are drawn when it is opened
     live          it can draw a run that is still going, which has curves but no snapshots
     wide          it needs the page's full width
     moving        it changes with the view's field `snapshot`; on the stage its figure then has the
