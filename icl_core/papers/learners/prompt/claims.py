@@ -10,6 +10,7 @@ from icl_core.contract.statistics import mean_and_error
 from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import one_step_share, sample
 from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.recent_learners import RECENT as RECENT_RULES
 from icl_core.in_context_regression.untrained import weights
 from icl_core.papers.learners.prompt.load_run import learners_of, place, settings_of, share_left
 from icl_core.papers.learners.shared import references
@@ -126,6 +127,130 @@ NORMALISED = ours(
     at={"covariance": "isotropic", "noise": 0.0, "d": 5, "n": 20},
     at_most=0.5,
 )
+RECENT = {"recent": True}
+FEATURES_5 = {**RECENT, "covariance": "isotropic", "noise": 0.2, "d": 5, "steps": 4, "reach": 4}
+TWICE_AS_MANY = {**FEATURES_5, "n": 10}
+AS_MANY = {**FEATURES_5, "n": 5}
+UNEVEN = {
+    **RECENT,
+    "covariance": "uneven",
+    "rotated": False,
+    "target": "inverse",
+    "noise": 0.0,
+    "d": 5,
+    "n": 20,
+}
+MESA_IS_BAYES = theory(
+    id="mesa-in-d-steps-is-bayes",
+    panel="work",
+    label="Mesa after k = d steps, over Bayes",
+    text="With λ = τ² Mesa is Bayes after as many steps of conjugate gradient as x has features.",
+    source="conjugate gradient solves in d steps; the posterior of a Gaussian linear model",
+    at={**RECENT, "target": "white", "d": range(2, 9)},
+    near=1.0,
+    tolerance=0.01,
+)
+OVER_BAYES = ours(
+    id="one-matrix-is-far-from-bayes",
+    panel="held",
+    label="n = 2 d: the best rule without ∑ x xᵀ, over Bayes",
+    text="With twice as many pairs as features no recent rule without ∑ x xᵀ comes within five "
+    "times what Bayes leaves.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    at_least=5.0,
+)
+OVER_BAYES_WITH_FEW = ours(
+    id="one-matrix-with-few-pairs",
+    panel="held",
+    label="n = d: the best rule without ∑ x xᵀ, over Bayes",
+    text="With as many pairs as features no recent rule without ∑ x xᵀ comes within twice what "
+    "Bayes leaves.",
+    source="found here",
+    at=AS_MANY,
+    at_least=2.0,
+)
+THREE_STEPS = ours(
+    id="steps-until-mesa-leads",
+    panel="work",
+    label="Mesa after three steps, over the best rule without ∑ x xᵀ",
+    text="With twice as many pairs as features three steps of conjugate gradient leave less than "
+    "every recent rule without ∑ x xᵀ.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    at_most=1.0,
+)
+STEPS_A_PAIR = ours(
+    id="steps-a-pair",
+    panel="held",
+    label="DeltaProduct with four steps, over unit keys",
+    text="Four steps a pair, on the last four pairs, leave at most two thirds of what one leaves.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    at_most=2 / 3,
+)
+IN_TURN = ours(
+    id="in-turn-beats-at-once",
+    panel="held",
+    label="DeltaProduct over Omega",
+    text="At equal memory steps on the last four pairs in turn, with unit keys, leave at most 0.6 "
+    "of what one step on all four at once leaves.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    at_most=0.6,
+)
+ORDER = ours(
+    id="recent-rules-without-order",
+    panel="symmetries",
+    label="recent rules that do not depend on the order",
+    text="Of seven recent rules Mesa alone does not care for the order of the pairs.",
+    source="found here",
+    at={**RECENT, "n": range(5, 65), "reach": range(2, 5)},
+    near=1.0,
+    tolerance=0.0,
+)
+IDLE_MOMENTUM = ours(
+    id="momentum-is-idle",
+    panel="held",
+    label="Titans over the delta rule",
+    text="Where nothing drifts and directions are equal, momentum and decay are worth nothing: "
+    "tuned, Titans leaves what the delta rule leaves.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    near=1.0,
+    tolerance=0.02,
+)
+IDLE_CHANNELS = ours(
+    id="channel-decays-are-idle",
+    panel="held",
+    label="KDA over unit keys",
+    text="Where nothing drifts and directions are equal, decays of the channels are worth nothing.",
+    source="found here",
+    at=TWICE_AS_MANY,
+    near=1.0,
+    tolerance=0.01,
+)
+CHANNEL_RATES = ours(
+    id="channel-rates-precondition",
+    panel="held",
+    label="RWKV-7 over unit keys, on unequal directions",
+    text="Where directions are unequal, rates of the channels leave at most a quarter of what one "
+    "rate leaves: they precondition.",
+    source="found here",
+    at=UNEVEN,
+    at_most=0.25,
+)
+SLOPE = ours(
+    id="channel-rates-fall-with-variance",
+    panel="table",
+    label="RWKV-7: power of a channel's variance by which its rate falls",
+    text="The rates of RWKV-7's channels are tuned to fall with the variance of x to the power of "
+    "about .75: between one rate for all, 0, and Σ⁻¹, 1.",
+    source="found here",
+    at=UNEVEN,
+    near=0.75,
+    tolerance=0.1,
+)
 # The first one that a home has measured is its headline among the runs: a ratio that differs from
 # home to home, not one of the identities.
 ALL = (
@@ -140,7 +265,19 @@ ALL = (
     LEAST,
     TWICE,
     EXACT,
+    MESA_IS_BAYES,
+    OVER_BAYES,
+    OVER_BAYES_WITH_FEW,
+    THREE_STEPS,
+    STEPS_A_PAIR,
+    IN_TURN,
+    ORDER,
+    IDLE_MOMENTUM,
+    IDLE_CHANNELS,
+    CHANNEL_RATES,
+    SLOPE,
 )
+WITHOUT_SQUARES = ("kda", "rwkv7", "product", "titans", "ttt", "omega")  # recent, no ∑ x xᵀ
 
 
 def measure(run: Run) -> list[Metric]:
@@ -165,7 +302,39 @@ def measure(run: Run) -> list[Metric]:
         metrics.append(Metric(NOTHING, float(left.max())))
     if not config.noise and config.covariance == "isotropic":
         metrics.append(Metric(ONE_STEP, *_over_closed_form(run)))
+    return [*metrics, *(_of_recent(run) if config.recent else ())]
+
+
+def _of_recent(run: Run) -> list[Metric]:
+    """Return what is measured of recent rules."""
+    config = run.config
+    metrics = [
+        Metric(STEPS_A_PAIR, *_ratio(run, "product", "unit")),
+        Metric(IN_TURN, *_ratio(run, "product", "omega")),
+        Metric(ORDER, sum(_departure(run, id, "order") < 1e-6 for id in RECENT_RULES)),
+        Metric(IDLE_MOMENTUM, _ratio(run, "titans", "delta")[0]),
+        Metric(IDLE_CHANNELS, _ratio(run, "kda", "unit")[0]),
+        Metric(CHANNEL_RATES, *_ratio(run, "rwkv7", "unit")),
+    ]
+    solver = run["solver/share"]
+    best = min(WITHOUT_SQUARES, key=lambda id: share_left(run, id))
+    if config.noise:
+        claim = OVER_BAYES_WITH_FEW if config.n <= config.d else OVER_BAYES
+        metrics.append(Metric(claim, *_ratio(run, best, "bayes")))
+    if config.noise and config.target == "white" and len(solver) == config.d:
+        metrics.append(Metric(MESA_IS_BAYES, float(solver[-1] / run["solver/bayes"][0])))
+    if len(solver) > 2:
+        metrics.append(Metric(THREE_STEPS, float(solver[2]) / share_left(run, best)))
+    if config.covariance != "isotropic" and not config.rotated and config.d > 1:
+        metrics.append(Metric(SLOPE, _fall_of_rates(run)))
     return metrics
+
+
+def _fall_of_rates(run: Run) -> float:
+    """Return minus the slope of the logarithm of RWKV-7's rates against that of the variances."""
+    rates = np.log(run["tuned/rates"][place(run, "rwkv7")])
+    variances = np.log(run.config.home.eigenvalues().numpy())
+    return -float(np.polyfit(variances, rates, 1)[0])
 
 
 def _over_closed_form(run: Run) -> tuple[float, float]:
@@ -210,7 +379,11 @@ def _away_from_exact(run: Run) -> float:
 def _excess_over_bayes(run: Run) -> float:
     """Return the least difference to Bayes of all others that are linear in the labels."""
     bayes = share_left(run, "bayes")
-    others = [each.id for each in learners_of(run) if each.linear and each.id != "bayes"]
+    others = [
+        each.id
+        for each in learners_of(run)
+        if each.linear and not each.by_query and each.id != "bayes"
+    ]
     return min(share_left(run, id) for id in others) - bayes
 
 

@@ -1,15 +1,22 @@
 """Every learner in a table, what each leaves on average and off home, who acts like whom, and what
 each answers to changed prompts."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, number_text
-from icl_core.figures.style import NONE_TO_ALL, colourscale
+from icl_core.figures.style import NONE_TO_ALL, axis, colourscale, layout, legend
 from icl_core.in_context_regression.changes import CHANGES, exact
 from icl_core.in_context_regression.home import one_step_share, sum_share
+from icl_core.in_context_regression.recent_learners import EVERY
+from icl_core.in_context_regression.recent_rules import multiplications
+from icl_core.in_context_regression.untrained import EVERY_RULE, Learner
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -18,7 +25,7 @@ from icl_core.papers.learners.prompt.load_run import (
     share_left,
     shown,
 )
-from icl_core.papers.learners.prompt.settings import CHANGED, View
+from icl_core.papers.learners.prompt.settings import CHANGED, MEMBERS, View
 from icl_core.papers.learners.prompt.words import WORDS, capitalised, share_text
 
 # a colour's name, a dash and a symbol of each learner
@@ -40,9 +47,25 @@ STYLES = {
     "gated": ("layer 5", "solid", "triangle-down"),
     "delta-sigma": ("layer 2", "dash", "cross"),
     "recursive": ("layer 6", "solid", "hexagon"),
+    "kda": ("layer 3", "dash", "triangle-down"),
+    "rwkv7": ("layer 4", "solid", "x"),
+    "product": ("layer 1", "dash", "diamond"),
+    "titans": ("layer 8", "dashdot", "square"),
+    "ttt": ("layer 2", "dashdot", "cross"),
+    "omega": ("layer 7", "dash", "circle-open"),
+    "mesa": ("layer 6", "dash", "square-open"),
 }
 
-SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
+SIGNS = {
+    "rate": "rate",
+    "beta": "β",
+    "ridge": "λ",
+    "decay": "decay",
+    "gain": "s",
+    "reach": "c",
+    "rates": "rates",
+    "decays": "decays",
+}
 ROUNDING = 1e-6  # departures below this are rounding
 DECADES = 5
 FLOOR = 10.0**-DECADES  # the least share that is drawn
@@ -56,6 +79,7 @@ def table(run: Run, view: View) -> Panel:
         {
             "learner": learner.name,
             "update": learner.equation,
+            "makes smaller": learner.objective,
             "settings": _settings(run, learner.id),
             "ŷ at the query": number_text(float(prompt.learned[learner.id][-1] @ prompt.query), 3),
             "left of this prompt": share_text(float(prompt.errors[learner.id][-1])),
@@ -247,10 +271,101 @@ def _sum_in_theory(run: Run, kind: str, at: np.ndarray) -> np.ndarray | None:
         return None
     home = {"pairs": config.n, "scale": 1.0, "noise": config.noise}
     name = "pairs" if kind == "length" else kind
-    rate = settings_of(run, "sum")["rate"]
+    rate = float(settings_of(run, "sum")["rate"])
     return np.array([sum_share(config.d, rate=rate, **home | {name: value}) for value in at])
 
 
 def _settings(run: Run, id: str) -> str:
-    settings = settings_of(run, id)
-    return ", ".join(f"{SIGNS[name]} = {value:.3g}" for name, value in settings.items()) or "none"
+    texts: list[str] = []
+    for name, value in settings_of(run, id).items():
+        numbers = value.tolist() if isinstance(value, Tensor) else [value]
+        written = ", ".join(dict.fromkeys(f"{number:.3g}" for number in numbers))
+        texts.append(f"{SIGNS[name]} = {written}")
+    return "; ".join(texts) or "none"
+
+
+def work(run: Run, view: View) -> Panel:
+    """Draw what rules leave on average against what a pair and a query cost them, and Mesa after
+    each number of its steps."""
+    d = run.config.d
+    figure = Figure(layout=layout(figures.SEAT + 120, {"t": 90}))
+    for learner in _rules(run):
+        if learner.id in (*MEMBERS["recent"], "sum", "recursive") and learner.id != "mesa":
+            cost = _multiplications(run, learner)
+            share = max(share_left(run, learner.id), FLOOR)
+            figure.add_trace(_marks(learner, [cost], [share], mode="markers"))
+    shares = run["solver/share"]
+    steps = np.arange(1, len(shares) + 1)
+    costs = [multiplications("mesa", d, d, 1, int(k)) for k in steps]
+    mesa = EVERY["mesa"]
+    figure.add_trace(_marks(mesa, costs, np.clip(shares, FLOOR, None), mode="lines+markers"))
+    figure.update_layout(
+        showlegend=True,
+        legend=legend(1.02),
+        xaxis=axis("multiplications a pair", rangemode="tozero"),
+        yaxis=axis("share left", type="log", dtick=1, exponentformat="power"),
+    )
+    data = pd.DataFrame({"k": steps, "share left": shares}).round(6)
+    others = [share_left(run, learner.id) for learner in _rules(run) if _has_one_matrix(learner)]
+    below = steps[shares < min(others)]
+    return WORDS.panel(
+        "work",
+        run,
+        view,
+        figure,
+        data=data,
+        least=int(below[0]) if len(below) else 0,
+        last=float(shares[-1]),
+    )
+
+
+def _marks(learner: Learner, x: Sequence[int], y: Sequence[float], mode: str) -> Trace:
+    """Return the marks of a learner, in its colour and with its symbol."""
+    kind, dash, symbol = STYLES[learner.id]
+    colour = figures.colour(kind)
+    return Trace(
+        x=x,
+        y=y,
+        mode=mode,
+        name=learner.short,
+        line={"color": colour, "dash": dash},
+        marker={"symbol": symbol, "size": 11, "color": colour},
+    )
+
+
+def held(run: Run, view: View) -> Panel:
+    """Tabulate what every rule holds, what a pair costs it, and what it leaves."""
+    d = run.config.d
+    reach = run.config.reach
+    bayes = run["lengths/share"][place(run, "bayes")]
+    rows: list[dict[str, str]] = []
+    for learner in _rules(run):
+        share = run["lengths/share"][place(run, learner.id)]
+        row = {
+            "rule": learner.name,
+            "holds": ", ".join(EVERY_RULE[learner.rule].matrices),
+            "numbers": f"{EVERY_RULE[learner.rule].size(d, d, reach)}",
+            "multiplications": f"{_multiplications(run, learner)}",
+        }
+        for pairs in dict.fromkeys((d, run.config.n)):
+            if pairs <= run.config.n:
+                row[f"left after {pairs}"] = share_text(float(share[pairs]))
+        row["times Bayes"] = number_text(float(share[-1] / bayes[-1]), 1) if bayes[-1] else "–"
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return WORDS.panel("held", run, view, table=table, data=table)
+
+
+def _rules(run: Run) -> list[Learner]:
+    """Return the rules of a run, without the one that is given Σ⁻¹."""
+    return [learner for learner in learners_of(run) if learner.rule and not learner.whitens]
+
+
+def _has_one_matrix(learner: Learner) -> bool:
+    """Return whether a rule holds no sum of x xᵀ."""
+    return "H" not in EVERY_RULE[learner.rule].matrices
+
+
+def _multiplications(run: Run, learner: Learner) -> int:
+    d = run.config.d
+    return multiplications(learner.rule, d, d, run.config.reach, run.config.steps)
