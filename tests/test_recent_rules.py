@@ -292,7 +292,7 @@ def tuned():
         id: learner_table.tune(EVERY[id], prompts, HOME, 2) for id in ("delta", "unit", "gated")
     }
     for id, learner in RECENT.items():
-        found[id] = tune_recent(learner, found, prompts, HOME, 2, C)
+        found[id] = tune_recent(learner, prompts, HOME, 2, C)
     return prompts, found
 
 

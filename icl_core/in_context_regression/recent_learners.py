@@ -1,11 +1,10 @@
 """The rules of recent recurrent layers as learners (`untrained`), and their settings.
 
 Rules with one number are tuned as all others are (`learner_table.tune`). Where there are several,
-or one a channel, they begin at the tuned settings of a simpler rule, with which they do the same,
-and follow the gradient of the mean error.
+or one a channel, the search follows the gradient of the mean error.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -26,6 +25,9 @@ SHORT = {
 }
 BOXES = {"product": RATE, "ttt": RATE, "mesa": RIDGE}  # of those with one setting
 REACHING = ("product", "ttt", "omega")  # which look back at the last c pairs
+WITH_UNIT_KEYS = ("unit", "gated", "kda", "rwkv7", "product")
+OF_CHANNELS = ("rates", "decays")  # settings that every channel has of its own
+FIRST = {"rate": 0.9, "rates": 0.9, "decay": 0.97, "decays": 0.97, "beta": 0.1, "gain": 1.0}
 ITERATIONS = 40  # of the search by gradient
 
 
@@ -62,40 +64,29 @@ FREE = {
 }
 
 
-def tune_recent(
-    learner: Learner,
-    tuned: Mapping[str, Settings],
-    prompts: Prompts,
-    home: Home,
-    steps: int,
-    reach: int,
-) -> Settings:
-    """Return the settings of a recent learner with the least mean error on prompts of home; `tuned`
-    are those of the others by id, and `reach` is c."""
+def tune_recent(learner: Learner, prompts: Prompts, home: Home, steps: int, reach: int) -> Settings:
+    """Return the settings of a recent learner with the least mean error on prompts of home; `reach`
+    is c."""
     fixed = {"reach": float(reach)} if learner.id in REACHING else {}
     if learner.box:
         return tune(learner, prompts, home, steps, fixed)
-    start = _start(learner.id, tuned, home.d, reach)
 
     def loss(settings: Settings) -> Tensor:
         return mean_error(learner, prompts, {**fixed, **settings}, home, steps)
 
-    return {**fixed, **follow(loss, start)}
+    square = float(home.eigenvalues().sum())
+    return {**fixed, **follow(loss, beginning(learner.rule, learner.settings, home.d, square))}
 
 
-def _start(id: str, tuned: Mapping[str, Settings], d: int, reach: int) -> dict[str, Tensor]:
-    """Return where the search for several settings begins, each a tensor."""
-    rates = {name: torch.as_tensor(tuned[name]["rate"]).double() for name in ("delta", "unit")}
-    near_one = torch.tensor(0.995, dtype=torch.float64)
-    if id == "kda":
-        return {"rate": rates["unit"], "decays": near_one.expand(d)}
-    if id == "rwkv7":
-        one = torch.ones((), dtype=torch.float64)
-        return {"rates": rates["unit"].expand(d), "decays": near_one.expand(d), "gain": one}
-    if id == "omega":
-        return {"rate": rates["delta"] / reach, "decay": near_one}
-    beta = torch.tensor(0.1, dtype=torch.float64)
-    return {"rate": (1 - beta) * rates["delta"], "beta": beta, "decay": near_one}
+def beginning(rule_id: str, searched: Sequence[str], d: int, square: float) -> dict[str, Tensor]:
+    """Return the settings at which a search begins; `square` is the mean of |x|²."""
+    start = {
+        name: torch.full((d,) if name in OF_CHANNELS else (), FIRST[name], dtype=torch.float64)
+        for name in searched
+    }
+    if "rate" in start and rule_id not in WITH_UNIT_KEYS:
+        start["rate"] = start["rate"] / square
+    return start
 
 
 def follow(

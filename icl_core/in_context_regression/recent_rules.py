@@ -190,24 +190,23 @@ RECENT = {
     rule.id: rule for rule in (KDA, GENERALISED, PRODUCT, MOMENTUM, CHUNKS, WINDOW, CONJUGATE)
 }
 
-# Multiplications of a pair and a query with W, of o × d, and with H, of d × d; what costs o + d is
-# left out. c is the number of pairs that a rule looks back at, k that of solver steps.
-_WORK: dict[str, Callable[[int, int], tuple[int, int]]] = {
-    "sum": lambda c, k: (2, 0),
-    "decayed": lambda c, k: (3, 0),
-    **dict.fromkeys(("delta", "unit", "longhorn", "ttt"), lambda c, k: (3, 0)),
-    **dict.fromkeys(("gated", "kda", "rwkv7"), lambda c, k: (4, 0)),
-    "titans": lambda c, k: (5, 0),
-    "product": lambda c, k: (2 * c + 1, 0),
-    "omega": lambda c, k: (2 * c + 2, 0),
-    "mesa": lambda c, k: (2, 1 + k),
+# Multiplications of a pair and a query with W, of o × d, as a number and as a multiple of c; what
+# costs o + d is left out.
+_WITH_W = {
+    "sum": (2, 0),
+    "decayed": (3, 0),
+    **dict.fromkeys(("delta", "unit", "longhorn", "ttt"), (3, 0)),
+    **dict.fromkeys(("gated", "kda", "rwkv7"), (4, 0)),
+    "titans": (5, 0),
+    "product": (1, 2),
+    "omega": (2, 2),
+    **dict.fromkeys(("mesa", "squares"), (2, 0)),
 }
 
 
 def multiplications(rule_id: str, o: int, d: int, reach: int, steps: int) -> int:
-    """Return how many multiplications a pair and a query cost a rule: `reach` is c, `steps` is k.
-    Least squares solves by Cholesky's factors."""
-    if rule_id == "squares":
-        return 2 * o * d + d * d + (d**3 + 5) // 6 + d * d
-    of_w, of_h = _WORK[rule_id](reach, steps)
-    return of_w * o * d + of_h * d * d
+    """Return how many multiplications a pair and a query cost a rule: `reach` is c, `steps` is k of
+    Mesa. Least squares solves by Cholesky's factors."""
+    alone, times_c = _WITH_W[rule_id]
+    with_h = {"mesa": (1 + steps) * d * d, "squares": 2 * d * d + d**3 // 6}
+    return (alone + times_c * reach) * o * d + with_h.get(rule_id, 0)

@@ -223,15 +223,16 @@ def regular(state: State, settings: Settings) -> Float[Tensor, "*rest prompts d 
 
 def _kalman(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
     """Return the state after a pair without noise, and after the drift that follows it: W keeps the
-    share c = √(1 − ρ²) of itself and is given ρ times fresh numbers."""
+    share c = √(1 − ρ²) of itself and is given ρ times fresh numbers, where ρ is a number or has one
+    for every column, [d]."""
     W, P = state
     drift = torch.as_tensor(settings["drift"], dtype=key.dtype, device=key.device)
-    kept = wide(1 - drift.square(), 3)  # c²
+    c = (1 - drift.square()).sqrt().reshape(-1, 1)
     known = applied(P, key)
     gain = known / (LEAST + (known * key).sum(-2, keepdim=True))
     one = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)[:, :, None]
-    W = kept**0.5 * (W + outer(value - applied(W, key), gain))
-    return W, kept * (P - outer(gain, known)) + (1 - kept) * one
+    W = c * (W + outer(value - applied(W, key), gain))
+    return W, c[:, None] * c * (P - outer(gain, known)) + (1 - c[:, None].square()) * one
 
 
 SUM = Rule(

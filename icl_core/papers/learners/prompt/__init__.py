@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
         Drawing("filter", stage.kept, PROMPT),
         Drawing("table", draw.table, PROMPT, "This prompt", moving=False, wide=True),
         Drawing("average", draw.on_average, ("group",), AVERAGE, moving=False),
-        Drawing("work", draw.work, (), AVERAGE, moving=False, applies=_has_recent),
+        Drawing("solver", draw.solver, (), AVERAGE, moving=False, applies=_has_recent),
         Drawing("held", draw.held, (), AVERAGE, moving=False, wide=True, applies=_has_recent),
         Drawing("nearest", draw.nearest, (), WHO, moving=False, wide=True),
         Drawing("distances", draw.distances, (), WHO, moving=False),

@@ -1,22 +1,18 @@
 """Every learner in a table, what each leaves on average and off home, who acts like whom, and what
 each answers to changed prompts."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
-from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, number_text
-from icl_core.figures.style import NONE_TO_ALL, axis, colourscale, layout, legend
+from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.in_context_regression.changes import CHANGES, exact
 from icl_core.in_context_regression.home import one_step_share, sum_share
-from icl_core.in_context_regression.recent_learners import EVERY
 from icl_core.in_context_regression.recent_rules import multiplications
-from icl_core.in_context_regression.untrained import EVERY_RULE, Learner
+from icl_core.in_context_regression.untrained import EVERY_RULE
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -25,7 +21,7 @@ from icl_core.papers.learners.prompt.load_run import (
     share_left,
     shown,
 )
-from icl_core.papers.learners.prompt.settings import CHANGED, MEMBERS, View
+from icl_core.papers.learners.prompt.settings import CHANGED, View
 from icl_core.papers.learners.prompt.words import WORDS, capitalised, share_text
 
 # a colour's name, a dash and a symbol of each learner
@@ -284,53 +280,25 @@ def _settings(run: Run, id: str) -> str:
     return "; ".join(texts) or "none"
 
 
-def work(run: Run, view: View) -> Panel:
-    """Draw what rules leave on average against what a pair and a query cost them, and Mesa after
-    each number of its steps."""
-    d = run.config.d
-    figure = Figure(layout=layout(figures.SEAT + 120, {"t": 90}))
-    for learner in _rules(run):
-        if learner.id in (*MEMBERS["recent"], "sum", "recursive") and learner.id != "mesa":
-            cost = _multiplications(run, learner)
-            share = max(share_left(run, learner.id), FLOOR)
-            figure.add_trace(_marks(learner, [cost], [share], mode="markers"))
+def solver(run: Run, view: View) -> Panel:
+    """Draw what Mesa leaves on average after each number of its steps, beside other rules."""
     shares = run["solver/share"]
-    steps = np.arange(1, len(shares) + 1)
-    costs = [multiplications("mesa", d, d, 1, int(k)) for k in steps]
-    mesa = EVERY["mesa"]
-    figure.add_trace(_marks(mesa, costs, np.clip(shares, FLOOR, None), mode="lines+markers"))
-    figure.update_layout(
-        showlegend=True,
-        legend=legend(1.02),
-        xaxis=axis("multiplications a pair", rangemode="tozero"),
-        yaxis=axis("share left", type="log", dtick=1, exponentformat="power"),
+    k = np.arange(1, len(shares) + 1)
+    lines = [
+        (learner.short, max(share_left(run, learner.id), FLOOR), STYLES[learner.id][0])
+        for learner in learners_of(run)
+        if learner.id in ("unit", "product", "rwkv7", "bayes")
+    ]
+    figure = figures.curves(
+        [Curve("Mesa", k, np.clip(shares, FLOOR, None), *STYLES["mesa"][:2], markers=True)],
+        "steps of conjugate gradient, k",
+        "share left",
+        log_y=True,
+        lines=lines,
     )
-    data = pd.DataFrame({"k": steps, "share left": shares}).round(6)
-    others = [share_left(run, learner.id) for learner in _rules(run) if _has_one_matrix(learner)]
-    below = steps[shares < min(others)]
-    return WORDS.panel(
-        "work",
-        run,
-        view,
-        figure,
-        data=data,
-        least=int(below[0]) if len(below) else 0,
-        last=float(shares[-1]),
-    )
-
-
-def _marks(learner: Learner, x: Sequence[int], y: Sequence[float], mode: str) -> Trace:
-    """Return the marks of a learner, in its colour and with its symbol."""
-    kind, dash, symbol = STYLES[learner.id]
-    colour = figures.colour(kind)
-    return Trace(
-        x=x,
-        y=y,
-        mode=mode,
-        name=learner.short,
-        line={"color": colour, "dash": dash},
-        marker={"symbol": symbol, "size": 11, "color": colour},
-    )
+    data = pd.DataFrame({"k": k, "share left": shares}).round(6)
+    last_but_one = share_text(shares.tolist()[-2:][0])
+    return WORDS.panel("solver", run, view, figure, data=data, share=last_but_one)
 
 
 def held(run: Run, view: View) -> Panel:
@@ -339,13 +307,15 @@ def held(run: Run, view: View) -> Panel:
     reach = run.config.reach
     bayes = run["lengths/share"][place(run, "bayes")]
     rows: list[dict[str, str]] = []
-    for learner in _rules(run):
+    for learner in learners_of(run):
+        if not learner.rule or learner.whitens:
+            continue
         share = run["lengths/share"][place(run, learner.id)]
         row = {
             "rule": learner.name,
             "holds": ", ".join(EVERY_RULE[learner.rule].matrices),
             "numbers": f"{EVERY_RULE[learner.rule].size(d, d, reach)}",
-            "multiplications": f"{_multiplications(run, learner)}",
+            "multiplications": f"{multiplications(learner.rule, d, d, reach, run.config.steps)}",
         }
         for pairs in dict.fromkeys((d, run.config.n)):
             if pairs <= run.config.n:
@@ -354,18 +324,3 @@ def held(run: Run, view: View) -> Panel:
         rows.append(row)
     table = pd.DataFrame(rows)
     return WORDS.panel("held", run, view, table=table, data=table)
-
-
-def _rules(run: Run) -> list[Learner]:
-    """Return the rules of a run, without the one that is given Σ⁻¹."""
-    return [learner for learner in learners_of(run) if learner.rule and not learner.whitens]
-
-
-def _has_one_matrix(learner: Learner) -> bool:
-    """Return whether a rule holds no sum of x xᵀ."""
-    return "H" not in EVERY_RULE[learner.rule].matrices
-
-
-def _multiplications(run: Run, learner: Learner) -> int:
-    d = run.config.d
-    return multiplications(learner.rule, d, d, run.config.reach, run.config.steps)

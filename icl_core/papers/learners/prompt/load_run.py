@@ -9,7 +9,7 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.in_context_regression.home import Prompts, error, sample
-from icl_core.in_context_regression.recent_learners import EVERY
+from icl_core.in_context_regression.recent_learners import EVERY, OF_CHANNELS
 from icl_core.in_context_regression.untrained import (
     Learner,
     Settings,
@@ -18,7 +18,7 @@ from icl_core.in_context_regression.untrained import (
     sums,
     weights,
 )
-from icl_core.papers.learners.prompt.run import OF_CHANNELS, OF_RECENT, SETTINGS
+from icl_core.papers.learners.prompt.run import OF_RECENT, SETTINGS
 from icl_core.papers.learners.prompt.settings import MEMBERS, View
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.shared.typed_points import pairs

@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Progress, names
 from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import Home, Prompts, error, sample
 from icl_core.in_context_regression.learner_table import BY_ID, LEARNERS
-from icl_core.in_context_regression.recent_learners import EVERY, RECENT, tune_recent
+from icl_core.in_context_regression.recent_learners import EVERY, OF_CHANNELS, RECENT, tune_recent
 from icl_core.in_context_regression.untrained import (
     Learner,
     Settings,
@@ -31,7 +31,6 @@ from icl_core.papers.learners.shared import references
 
 SETTINGS = ("rate", "beta", "ridge", "decay")
 OF_RECENT = ("gain", "reach")  # more settings, of recent rules
-OF_CHANNELS = ("rates", "decays")  # and those that every channel has of its own
 MOST_SOLVER_STEPS = 8
 FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 NOISES = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0)
@@ -85,9 +84,7 @@ def _tuned(config: Config, progress: Progress) -> dict[str, Settings]:
         settings[learner.id] = learner_table.tune(learner, prompts, home, config.steps)
     for learner in RECENT.values() if config.recent else ():
         progress.enter(f"tuning: {learner.short}")
-        settings[learner.id] = tune_recent(
-            learner, settings, prompts, home, config.steps, config.reach
-        )
+        settings[learner.id] = tune_recent(learner, prompts, home, config.steps, config.reach)
     return settings
 
 
@@ -148,24 +145,24 @@ def _distances(
     home = config.home
     tuned_on = sample(home, TUNED_ON, references.stream(0, config.seed))
     learned = {id: _final(EVERY[id], tested, tuned[id], config) for id in tuned}
-    by_query = {
-        id: _answered(EVERY[id], tested, tuned[id], home, config.steps)
-        for id in tuned
-        if EVERY[id].by_query
-    }
     asked = queries(tested)
+
+    def answered(id: str, weights: Tensor) -> Tensor:
+        if id in EVERY and EVERY[id].by_query:
+            return _answered(EVERY[id], tested, tuned[id], home, config.steps)
+        return (weights * asked).sum(1)
 
     def to_all(id: str, others: dict[str, Tensor]) -> Tensor:
         """Return the distances of a learner to every one of some weights, [weights, prompts]; to
         or from one without weights over a few queries."""
         distances: list[Tensor] = []
         for other, each in others.items():
-            if id == other or not {id, other} & by_query.keys():
+            has_weights = not any(name in EVERY and EVERY[name].by_query for name in (id, other))
+            if has_weights or id == other:
                 distances.append(references.distance(learned[id], each, tested, home))
-                continue
-            first = by_query[id] if id in by_query else (learned[id] * asked).sum(1)
-            second = by_query[other] if other in by_query else (each * asked).sum(1)
-            distances.append((first - second).square().mean(0) / home.label_variance())
+            else:
+                difference = answered(id, learned[id]) - answered(other, each)
+                distances.append(difference.square().mean(0) / home.label_variance())
         return torch.stack(distances)
 
     methods = references.final_weights(home, tuned_on, tested)
