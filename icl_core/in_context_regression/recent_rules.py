@@ -85,9 +85,9 @@ def _one_after_the_other(W: Tensor, keys: Tensor, values: Tensor, settings: Sett
 
 
 def _all_at_once(W: Tensor, keys: Tensor, values: Tensor, settings: Settings) -> Tensor:
-    errors = values - applied(W[..., None, :, :, :], keys)
-    step = wide(settings["rate"], 3) * outer(errors, keys).sum(-4)
-    return wide(settings["decay"], 3) * W + step
+    errors = values - torch.einsum("...odp,...cdp->...cop", W, keys)
+    gradient = torch.einsum("...cop,...cdp->...odp", errors, keys)
+    return wide(settings["decay"], 3) * W + wide(settings["rate"], 3) * gradient
 
 
 def _conjugate(state: State, query: Tensor, settings: Settings) -> Tensor:

@@ -118,7 +118,9 @@ def test_recent_rules_are_drawn(recent, text):
         for drawing in experiment.drawings:
             drawing.panel(recent, view)
         assert experiment.headline(recent, view)
-    assert {metric.claim.id for metric in experiment.metrics(recent)} >= {"in-turn-beats-at-once"}
+    assert {metric.claim.id for metric in experiment.metrics(recent)} >= {
+        "recent-rules-without-order"
+    }
 
 
 AWKWARD = (

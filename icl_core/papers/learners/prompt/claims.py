@@ -156,15 +156,6 @@ THREE_STEPS = ours(
     at=TWICE_AS_MANY,
     at_most=1.0,
 )
-IN_TURN = ours(
-    id="in-turn-beats-at-once",
-    panel="held",
-    label="DeltaProduct over Omega",
-    text="At equal memory steps on the last four pairs in turn, with unit keys, leave at most 0.6 "
-    "of what one step on all four at once leaves.",
-    at=TWICE_AS_MANY,
-    at_most=0.6,
-)
 ORDER = ours(
     id="recent-rules-without-order",
     panel="symmetries",
@@ -200,7 +191,6 @@ ALL = (
     MESA_IS_BAYES,
     OVER_BAYES,
     THREE_STEPS,
-    IN_TURN,
     ORDER,
     CHANNEL_RATES,
 )
@@ -236,7 +226,6 @@ def _of_recent(run: Run) -> list[Metric]:
     """Return what is measured of recent rules."""
     config = run.config
     metrics = [
-        Metric(IN_TURN, *_ratio(run, "product", "omega")),
         Metric(ORDER, sum(_departure(run, id, "order") < 1e-6 for id in RECENT_RULES)),
         Metric(CHANNEL_RATES, *_ratio(run, "rwkv7", "unit")),
     ]
