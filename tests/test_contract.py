@@ -246,8 +246,8 @@ def _check_drawings(experiment, run, panel_of):
 # Words by one of which a title on the stage that has a number says what is seen.
 VERBS = re.compile(
     r"\b(add|agrees?|are|beat|comes|differs?|ends?|enter|fails|falls?|finds?|gains|gets|goes|has|"
-    r"have|holds?|is|leads?|learned|match|needs|puts|reach(es)?|recalls?|says|shrinks|stores?|sum|"
-    r"takes?|uses)\b"
+    r"have|holds?|is|keeps?|leads?|learned|leaves?|match|needs|puts|reach(es)?|recalls?|says|shrinks|"
+    r"stores?|sum|takes?|uses)\b"
 )
 
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from icl_core.in_context_regression.covariance import rotation
 from icl_core.in_context_regression.home import Prompts
-from icl_core.in_context_regression.untrained import METHODS, Learner, Settings
+from icl_core.in_context_regression.rules import Settings
+from icl_core.in_context_regression.untrained import METHODS, Learner
 
 Y_FACTOR = 2.0
 X_FACTOR = 2**0.5  # at which one step of gradient descent answers twice as much as it should
@@ -95,17 +96,20 @@ def departures(predict: Predict, prompts: Prompts, seed: int = 0) -> dict[str, f
 def exact(learner: Learner, settings: Settings, change: str) -> float | None:
     """Return the departure that a learner must have whatever the prompts are; None where it depends
     on them."""
-    decay = settings.get("decay", 1.0)
-    has_no_order = learner.family == METHODS or learner.id == "sum"
+    decay = float(settings.get("decay", 1.0))
+    forgets = decay != 1.0 or "decays" in learner.settings
+    has_no_order = learner.family == METHODS or learner.id in ("sum", "mesa")
     has_no_order |= learner.id == "recursive" and decay == 1.0
-    is_scale_free = learner.id in ("squares", "cg", "unit", "gated")
+    is_scale_free = learner.id in ("squares", "cg", "unit", "gated", "kda", "rwkv7", "product")
+    has_axes = learner.whitens or learner.id in ("bayes", "kda", "rwkv7")
+    moves_on = learner.id in ("titans", "omega", "product")  # a pair of zeros brings a step too
     exactly_zero = {
         "labels": True,
         "covariates": is_scale_free or learner.id == "cg-sigma",
-        "rotation": not learner.whitens and learner.id != "bayes",
+        "rotation": not has_axes,
         "order": has_no_order,
         "repeated": False,
-        "zeros": decay == 1.0,
+        "zeros": not forgets and not moves_on,
     }
     if exactly_zero[change]:
         return 0.0

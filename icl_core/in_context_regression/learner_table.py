@@ -10,6 +10,7 @@ w*, noise and query is exact on every prompt's covariates:
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import torch
@@ -27,6 +28,7 @@ from icl_core.in_context_regression.untrained import (
     Learner,
     Settings,
     conjugate_iterates,
+    errors_by_query,
     inverse,
     least_squares,
     solve,
@@ -257,17 +259,25 @@ GRIDS = {1: ([31], 12), 2: ([21, 9], 11)}
 FINER, REACH = 5, 1
 
 
-def tune(learner: Learner, prompts: Prompts, home: Home, steps: int) -> dict[str, float]:
-    """Return the settings of a learner with the least mean error on prompts of its home."""
+def tune(
+    learner: Learner,
+    prompts: Prompts,
+    home: Home,
+    steps: int,
+    fixed: Mapping[str, float] | None = None,
+) -> dict[str, float]:
+    """Return the settings of a learner with the least mean error on prompts of its home, beside
+    those that are `fixed`."""
+    given = dict(fixed or {})
     if not learner.settings:
-        return {}
+        return given
     first, rounds = GRIDS[len(learner.settings)]
     spectrum = _spectrum(learner, prompts, home) if learner.method else None
 
     def losses(points: Float[Tensor, "settings axes"]) -> Float[Tensor, "settings"]:
         values: list[float] = []
         for point in points.tolist():
-            settings = _natural(learner, point)
+            settings = given | _natural(learner, point)
             if spectrum is None:
                 value = mean_error(learner, prompts, settings, home, steps)
             else:
@@ -275,7 +285,8 @@ def tune(learner: Learner, prompts: Prompts, home: Home, steps: int) -> dict[str
             values.append(float(value))
         return torch.tensor(values, dtype=torch.float64).nan_to_num(nan=math.inf)
 
-    return _natural(learner, minimise(losses, list(learner.box), first, rounds, FINER, REACH))
+    best = minimise(losses, list(learner.box), first, rounds, FINER, REACH)
+    return given | _natural(learner, best)
 
 
 def _natural(learner: Learner, point: list[float]) -> dict[str, float]:
@@ -346,7 +357,10 @@ def exact_errors(
     steps: int,
     every: bool = True,
 ) -> Float[Tensor, "lengths prompts"]:
-    """Return the same of each prompt after 0, 1, … all pairs, or after all pairs alone."""
+    """Return the same of each prompt after 0, 1, … all pairs, or after all pairs alone; of a
+    learner whose weights depend on the query, a mean over a few queries."""
+    if learner.by_query:
+        return errors_by_query(learner, prompts, settings, home, steps, every)
     x = prompts.x
     pairs, d, count = x.shape
     if home.noise:

@@ -19,6 +19,14 @@ Settings = Mapping[str, float | Tensor]
 Keys = Float[Tensor, "*rest d prompts"]
 Values = Float[Tensor, "*rest o prompts"]
 Matrices = Float[Tensor, "*rest o d prompts"]
+# rows and columns of what a state may hold, by name: of o, d and the number of earlier pairs held
+SHAPES: dict[str, Callable[[int, int, int], tuple[int, int]]] = {
+    **dict.fromkeys(("W", "G", "momentum", "began"), lambda o, d, pairs: (o, d)),
+    **dict.fromkeys(("H", "P"), lambda o, d, pairs: (d, d)),
+    "keys": lambda o, d, pairs: (pairs, d),
+    "values": lambda o, d, pairs: (pairs, o),
+    "count": lambda o, d, pairs: (1, 1),
+}
 LEAST = 1e-9  # variance of the noise that the Kalman filter allows for, where kᵀ P k is 0
 
 
@@ -38,9 +46,10 @@ class Rule:
     settings  the numbers that are tuned, by name, in the order of `tuning`
     tuning    how these numbers are set, in words
     update    of the state, a key, a value and the settings to the next state
-    matrices  what the state holds, by name: one of o × d, then others of d × d
+    matrices  what the state holds, by name, each of the shape in `SHAPES`
     read      of the state, a query and the settings to the vector that the first matrix is
               multiplied with to give W times the query
+    objective what an update makes smaller, as text
     """
 
     id: str
@@ -52,21 +61,25 @@ class Rule:
     update: Callable[[State, Tensor, Tensor, Settings], State]
     matrices: tuple[str, ...] = ("W",)
     read: Callable[[State, Tensor, Settings], Tensor] = _as_it_is
+    objective: str = ""
 
-    def size(self, o: int, d: int) -> int:
-        """Return how many numbers the state holds."""
-        return o * d + (len(self.matrices) - 1) * d * d
+    def size(self, o: int, d: int, reach: int = 1) -> int:
+        """Return how many numbers the state holds, of a rule that looks at the last `reach` pairs
+        those before the newest among them."""
+        shapes = [SHAPES[name](o, d, reach - 1) for name in self.matrices]
+        return sum(rows * columns for rows, columns in shapes)
 
     def start(self, key: Keys, value: Values) -> State:
         """Return the state before the first pair, shaped for such keys and values: zeros, but the
         Kalman filter's P, which is I."""
         *_, d, prompts = key.shape
         lead = torch.broadcast_shapes(key.shape[:-2], value.shape[:-2])
-        first = key.new_zeros(*lead, value.shape[-2], d, prompts)
         if "P" in self.matrices:
+            first = key.new_zeros(*lead, value.shape[-2], d, prompts)
             one = torch.eye(d, dtype=key.dtype, device=key.device)[:, :, None]  # (d, d, 1)
             return first, one.expand(*lead, d, d, prompts)
-        return first, *(key.new_zeros(*lead, d, d, prompts) for _ in self.matrices[1:])
+        shapes = [SHAPES[name](value.shape[-2], d, 0) for name in self.matrices]
+        return tuple(key.new_zeros(*lead, *shape, prompts) for shape in shapes)
 
 
 def after(
@@ -88,11 +101,19 @@ def predict(rule: Rule, state: State, query: Keys, settings: Settings) -> Values
 
 
 def matrix(rule: Rule, state: State, settings: Settings) -> Matrices:
-    """Return W of every prompt: the state's first matrix, or G (H + λ I)⁻¹."""
+    """Return W of every prompt: the state's first matrix, or G (H + λ I)⁻¹. Of a rule whose answer
+    is not linear in the query the columns of W are its answers to the unit vectors."""
     if rule.read is _as_it_is:
         return state[0]
+    if rule.read is not _solved:
+        unit_vectors = torch.eye(state[1].shape[-2], dtype=state[1].dtype)[:, :, None]
+        columns = [
+            predict(rule, state, unit.expand(*state[1].shape[:-3], *unit.shape[:1], 1), settings)
+            for unit in unit_vectors
+        ]
+        return torch.stack(columns, -2)
     G = state[0].movedim(-1, -3)  # (..., prompts, o, d)
-    return (G @ torch.linalg.inv(_regular(state, settings))).movedim(-3, -1)
+    return (G @ torch.linalg.inv(regular(state, settings))).movedim(-3, -1)
 
 
 def coefficients(
@@ -128,7 +149,7 @@ def in_batches(
         began = W
         last = first + batch
         for key, value in zip(keys[first:last], values[first:last], strict=True):
-            W = W + _wide(rate, 3) * outer(value - applied(began, key), key)
+            W = W + wide(rate, 3) * outer(value - applied(began, key), key)
     return W
 
 
@@ -142,25 +163,25 @@ def outer(value: Values, key: Keys) -> Matrices:
     return value[..., :, None, :] * key[..., None, :, :]
 
 
-def _wide(setting: float | Tensor, axes: int) -> float | Tensor:
+def wide(setting: float | Tensor, axes: int) -> float | Tensor:
     """Return a setting of the leading axes with `axes` more behind them."""
     return setting[(..., *[None] * axes)] if isinstance(setting, Tensor) else setting
 
 
 def _one_rate(key: Tensor, settings: Settings) -> Tensor | float:
-    return _wide(settings["rate"], 2)
+    return wide(settings["rate"], 2)
 
 
-def _unit_key(key: Tensor, settings: Settings) -> Tensor | float:
+def unit_key(key: Tensor, settings: Settings) -> Tensor | float:
     """Return the rate over |k|²: the step of a key and a value that are both divided by |k|; 0 for
     a key of 0."""
     length = key.square().sum(-2, keepdim=True)
-    return torch.where(length > 0, _wide(settings["rate"], 2) / length, 0.0)
+    return torch.where(length > 0, wide(settings["rate"], 2) / length, 0.0)
 
 
 def _implicit(key: Tensor, settings: Settings) -> Tensor | float:
     """Return β / (1 + β |k|²), the step to the minimum of |W − W_before|² + β |v − W k|²."""
-    rate = _wide(settings["rate"], 2)
+    rate = wide(settings["rate"], 2)
     return rate / (1 + rate * key.square().sum(-2, keepdim=True))
 
 
@@ -175,42 +196,43 @@ def _add(
 ) -> State:
     """Return the state after W ← a W + s (v − a W k) kᵀ where a rule `corrects`, and otherwise
     after W ← a W + s v kᵀ; a is 1 unless it `forgets`."""
-    W = _wide(settings["decay"], 3) * state[0] if forgets else state[0]
+    W = wide(settings["decay"], 3) * state[0] if forgets else state[0]
     error = value - applied(W, key) if corrects else value
     return (W + outer(step(key, settings) * error, key),)
 
 
-def _two_sums(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
+def two_sums(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
     """Return the state after G ← γ G + y xᵀ and H ← γ H + x xᵀ."""
-    decay = _wide(settings.get("decay", 1.0), 3)
+    decay = wide(settings.get("decay", 1.0), 3)
     G, H = state
     return decay * G + outer(value, key), decay * H + outer(key, key)
 
 
 def _solved(state: State, query: Tensor, settings: Settings) -> Tensor:
     """Return (H + λ I)⁻¹ q of every prompt."""
-    solution = torch.linalg.solve(_regular(state, settings), query.movedim(-1, -2)[..., None])
+    solution = torch.linalg.solve(regular(state, settings), query.movedim(-1, -2)[..., None])
     return solution[..., 0].movedim(-1, -2)  # (..., d, prompts)
 
 
-def _regular(state: State, settings: Settings) -> Float[Tensor, "*rest prompts d d"]:
+def regular(state: State, settings: Settings) -> Float[Tensor, "*rest prompts d d"]:
     """Return H + λ I of every prompt."""
     H = state[1].movedim(-1, -3)
     one = torch.eye(H.shape[-1], dtype=H.dtype, device=H.device)
-    return H + _wide(settings["ridge"], 3) * one
+    return H + wide(settings["ridge"], 3) * one
 
 
 def _kalman(state: State, key: Tensor, value: Tensor, settings: Settings) -> State:
     """Return the state after a pair without noise, and after the drift that follows it: W keeps the
-    share c = √(1 − ρ²) of itself and is given ρ times fresh numbers."""
+    share c = √(1 − ρ²) of itself and is given ρ times fresh numbers, where ρ is a number or has one
+    for every column, [d]."""
     W, P = state
     drift = torch.as_tensor(settings["drift"], dtype=key.dtype, device=key.device)
-    kept = _wide(1 - drift.square(), 3)  # c²
+    c = (1 - drift.square()).sqrt().reshape(-1, 1)
     known = applied(P, key)
     gain = known / (LEAST + (known * key).sum(-2, keepdim=True))
     one = torch.eye(key.shape[-2], dtype=key.dtype, device=key.device)[:, :, None]
-    W = kept**0.5 * (W + outer(value - applied(W, key), gain))
-    return W, kept * (P - outer(gain, known)) + (1 - kept) * one
+    W = c * (W + outer(value - applied(W, key), gain))
+    return W, c[:, None] * c * (P - outer(gain, known)) + (1 - c[:, None].square()) * one
 
 
 SUM = Rule(
@@ -221,6 +243,7 @@ SUM = Rule(
     ("rate",),
     "b in closed form",
     partial(_add, step=_one_rate, corrects=False),
+    objective="−yᵀ W x, of the new pair",
 )
 DECAYED = Rule(
     "decayed",
@@ -230,6 +253,7 @@ DECAYED = Rule(
     ("decay", "rate"),
     "a by search, b in closed form at each a",
     partial(_add, step=_one_rate, corrects=False, forgets=True),
+    objective="−yᵀ W x, of the new pair, after shrinking W",
 )
 DELTA = Rule(
     "delta",
@@ -239,6 +263,7 @@ DELTA = Rule(
     ("rate",),
     "b by search",
     partial(_add, step=_one_rate, corrects=True),
+    objective="½ |y − W x|², of the new pair",
 )
 UNIT = Rule(
     "unit",
@@ -247,7 +272,8 @@ UNIT = Rule(
     "W ← W + b (y − W x) xᵀ / |x|²",
     ("rate",),
     "b by search",
-    partial(_add, step=_unit_key, corrects=True),
+    partial(_add, step=unit_key, corrects=True),
+    objective="½ |y − W x|² / |x|², of the new pair",
 )
 LONGHORN = Rule(
     "longhorn",
@@ -257,6 +283,7 @@ LONGHORN = Rule(
     ("rate",),
     "β by search",
     partial(_add, step=_implicit, corrects=True),
+    objective="|W − W_before|² + β |y − W x|², to its minimum",
 )
 GATED = Rule(
     "gated",
@@ -265,7 +292,8 @@ GATED = Rule(
     "W ← a W + b (y − a W x) xᵀ / |x|²",
     ("decay", "rate"),
     "a and b by search",
-    partial(_add, step=_unit_key, corrects=True, forgets=True),
+    partial(_add, step=unit_key, corrects=True, forgets=True),
+    objective="½ |y − W x|² / |x|², after shrinking W",
 )
 SQUARES = Rule(
     "squares",
@@ -274,9 +302,10 @@ SQUARES = Rule(
     "G ← γ G + y xᵀ, H ← γ H + x xᵀ, W = G (H + λ I)⁻¹",
     ("decay", "ridge"),
     "γ and λ by search, λ at least 0.001",
-    _two_sums,
+    two_sums,
     ("G", "H"),
     _solved,
+    objective="∑ γ^age |y − W x|² + λ |W|², of all pairs, to its minimum",
 )
 KALMAN = Rule(
     "kalman",
@@ -287,6 +316,7 @@ KALMAN = Rule(
     "it is given ρ",
     _kalman,
     ("W", "P"),
+    objective="the expected error under the drift, to its minimum",
 )
 
 RULES = {rule.id: rule for rule in (SUM, DECAYED, DELTA, UNIT, LONGHORN, GATED, SQUARES)}

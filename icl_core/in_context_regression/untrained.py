@@ -21,7 +21,7 @@ degree L that is 0 at 0 for L steps, λ / (λ + r) for ridge. Conjugate gradient
 polynomial anew for every prompt.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -30,16 +30,22 @@ from torch import Tensor
 
 from icl_core.in_context_regression import rules
 from icl_core.in_context_regression.home import Home, Prompts
-from icl_core.in_context_regression.rules import RULES
+from icl_core.in_context_regression.recent_rules import RECENT
+from icl_core.in_context_regression.rules import RULES, Rule, Settings, State
 from icl_core.in_context_regression.solvers import Conjugate, Grams, conjugate_gradient
 
-Settings = Mapping[str, float]
 Covariates = Float[Tensor, "pairs d prompts"]
 Labels = Float[Tensor, "pairs sets prompts"]
 Weights = Float[Tensor, "lengths sets d prompts"]
 # Of S and b [d, sets, prompts], the settings, home and the number of steps to weights like b.
 Method = Callable[[Grams, Tensor, Settings, Home, int], Tensor]
+QUERIES, QUERY_SEED = 8, 2**31 + 53  # of the error of a learner that has no weights
 RANK = 1e-12  # eigenvalues below this share of the largest one are zero
+EVERY_RULE = {**RULES, **RECENT}
+OBJECTIVES = {
+    "ridge": "½ ∑ (y − ⟨w, x⟩)² / n + ½ λ |w|², of all pairs",
+    "bayes": "the expected error, of all pairs",
+}
 METHODS, STATES = "solves anew after every pair", "keeps a state"
 
 
@@ -56,10 +62,12 @@ class Learner:
     box        the range of each setting that is searched, in natural logarithms if `log`
     log        whether each setting is searched by factors
     method     of a method, the function that solves; None for a rule
-    rule       of a rule, its id in `rules.RULES`
+    rule       of a rule, its id in `EVERY_RULE`
     whitens    whether it reads Σ^(-1/2) x, with what is known of home's Σ, and so steps along
                Σ⁻¹ times the gradient
     linear     whether it is linear in the labels
+    by_query   whether what it does depends on the query, so that it has no weights: those that are
+               given for it are its answers to the unit vectors
     """
 
     id: str
@@ -74,6 +82,14 @@ class Learner:
     rule: str = ""
     whitens: bool = False
     linear: bool = True
+    by_query: bool = False
+
+    @property
+    def objective(self) -> str:
+        """What it makes smaller, as text; of a rule, by one update."""
+        if self.rule:
+            return EVERY_RULE[self.rule].objective
+        return OBJECTIVES.get(self.id, "½ ∑ (y − ⟨w, x⟩)², of all pairs")
 
 
 def weights(
@@ -117,7 +133,12 @@ def _without_whitening(
     every: bool,
 ) -> Weights:
     if learner.method is None:
-        return _by_rule(learner.rule, x, y, settings, every)
+        numbers = {**settings, "steps": steps}
+
+        def read(rule: Rule, state: State) -> Tensor:
+            return rules.matrix(rule, state, numbers)
+
+        return _by_rule(learner.rule, x, y, numbers, every, read)
     S, b = sums(x, y, home.n, every)  # [lengths, d, d, prompts], [lengths, sets, d, prompts]
     lengths, _, d, prompts = S.shape
     # Lengths become prompts, since a method treats each prompt by itself.
@@ -127,16 +148,78 @@ def _without_whitening(
     return solution.reshape(d, y.shape[1], lengths, prompts).permute(2, 1, 0, 3)
 
 
-def _by_rule(rule_id: str, x: Covariates, y: Labels, settings: Settings, every: bool) -> Weights:
-    rule = RULES[rule_id]
+def answers(
+    learner: Learner,
+    x: Covariates,
+    y: Labels,
+    query: Float[Tensor, "d prompts"],
+    settings: Settings,
+    home: Home,
+    steps: int,
+    every: bool = True,
+) -> Float[Tensor, "lengths sets prompts"]:
+    """Return the answers to the query of every prompt, for several sets of labels, after 0, 1, …
+    all pairs, or after all pairs alone."""
+    if not learner.by_query:
+        return (solve(learner, x, y, settings, home, steps, every) * query).sum(-2)
+    numbers = {**settings, "steps": steps}
+
+    def read(rule: Rule, state: State) -> Tensor:
+        return rules.predict(rule, state, query, numbers)
+
+    return _by_rule(learner.rule, x, y, numbers, every, read)
+
+
+def queries(prompts: Prompts) -> Float[Tensor, "queries d prompts"]:
+    """Return fresh queries of every prompt, the same at every call."""
+    generator = torch.Generator().manual_seed(QUERY_SEED)
+    d, count = prompts.w.shape
+    white = torch.randn(QUERIES, d, count, generator=generator, dtype=torch.float64)
+    root = torch.linalg.cholesky(prompts.covariance.permute(2, 0, 1))  # [prompts, d, d]
+    return torch.einsum("pij,qjp->qip", root, white)
+
+
+def errors_by_query(
+    learner: Learner,
+    prompts: Prompts,
+    settings: Settings,
+    home: Home,
+    steps: int,
+    every: bool = False,
+) -> Float[Tensor, "lengths prompts"]:
+    """Return (Xᵀ c − q)ᵀ C (Xᵀ c − q) + τ² |c|² for the answer ∑ y_t c_t to a query q, as a mean
+    over queries: the error's mean over w* and noise, of any learner that is linear in the
+    labels."""
+    x = prompts.x
+    pairs, _, count = x.shape
+    labels = torch.eye(pairs, dtype=x.dtype)[:, :, None].expand(-1, -1, count)
+    variances = home.target_variances()[:, None]
+    total = torch.zeros(1, 1, dtype=x.dtype)
+    for query in queries(prompts):
+        c = answers(learner, x, labels, query, settings, home, steps, every)
+        rest = torch.einsum("ltp,tdp->ldp", c, x) - query
+        total = total + (variances * rest.square()).sum(1) + home.noise**2 * c.square().sum(1)
+    return total / QUERIES
+
+
+def _by_rule(
+    rule_id: str,
+    x: Covariates,
+    y: Labels,
+    settings: Settings,
+    every: bool,
+    read: Callable[[Rule, State], Tensor],
+) -> Tensor:
+    """Return what is read of the states of a rule, [lengths, …]."""
+    rule = EVERY_RULE[rule_id]
     _, d, prompts = x.shape
     state = rule.start(x.new_zeros(d, prompts), x.new_zeros(y.shape[1], prompts))
-    matrices = [rules.matrix(rule, state, settings)]
+    results = [read(rule, state)] if every else []
     for key, value in zip(x, y, strict=True):
         state = rule.update(state, key, value, settings)
         if every:
-            matrices.append(rules.matrix(rule, state, settings))
-    return torch.stack(matrices) if every else rules.matrix(rule, state, settings)[None]
+            results.append(read(rule, state))
+    return torch.stack(results) if every else read(rule, state)[None]
 
 
 def sums(x: Covariates, y: Labels, n: int, every: bool = True) -> tuple[Tensor, Tensor]:

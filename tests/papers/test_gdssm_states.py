@@ -6,13 +6,14 @@ import pytest
 import torch
 
 from icl_core.in_context_regression import rules
+from icl_core.in_context_regression.recent_learners import beginning
 from icl_core.in_context_regression.rules import KALMAN, RULES, SQUARES
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.task import sample
 from icl_core.papers.gdssm.shared.transformations import departures, response_to_sizes
-from icl_core.papers.gdssm.states import expected, window
+from icl_core.papers.gdssm.states import expected, recent, window
 
 SINGLE = [rule for rule in RULES.values() if rule is not SQUARES]
 F = 3
@@ -171,3 +172,109 @@ def test_models_that_norm_each_token_are_blind_to_the_size_of_labels():
         )
     blind = {"s5", "mamba", "gated-delta"}
     assert {id for id, share in change.items() if share < 1e-3} == blind
+
+
+# recent rules
+
+
+VARIANTS = {
+    name: (rule, given | {key: recent_start[key] for key in searched})
+    for name, (rule, searched, given) in recent.VARIANTS.items()
+    for recent_start in [beginning(rule.id, searched, F, F / 3)]
+}
+
+
+@pytest.mark.parametrize("drift", [0.0, DRIFT])
+@pytest.mark.parametrize("name", ["unit", "gated", "delta"])
+def test_losses_over_prompts_are_those_of_the_recursion(name, drift):
+    rule, settings = VARIANTS[name]
+    x = 2 * torch.rand(N, F, 20_000, generator=torch.Generator().manual_seed(3)).double() - 1
+    kept = torch.full((F,), (1 - drift**2) ** 0.5).double()
+    computed = float(recent.loss(rule, x, settings, kept))
+    numbers = {key: float(value) for key, value in settings.items()}
+    u = expected.mean_steps(rule, np.array(numbers["rate"]), F)
+    m, xi = expected.recursion(u, N, drift, numbers.get("decay", 1.0))
+    assert computed == pytest.approx(float(1 - xi[-1] ** 2 / m[-1]), abs=0.01)
+
+
+@pytest.mark.parametrize("name", ["kda", "rwkv7", "product", "titans", "ttt", "omega"])
+def test_losses_are_those_of_tasks_whose_columns_drift(name):
+    """The same loss by drawing W, in which the first columns alone drift."""
+    rule, settings = VARIANTS[name]
+    generator = torch.Generator().manual_seed(4)
+    x, count = 2 * torch.rand(N + 1, F, 30_000, generator=generator).double() - 1, 30_000
+    drift = torch.tensor([0.6] * (F - 1) + [0.0]).double()[:, None]
+    w = torch.randn(F, count, generator=generator).double()
+    labels = []
+    for key in x[:-1]:
+        labels.append((w * key).sum(0))
+        fresh = torch.randn(F, count, generator=generator).double()
+        w = (1 - drift.square()).sqrt() * w + drift * fresh
+    state = rules.after(rule, x[:-1], torch.stack(labels)[:, None], settings)
+    learned = rules.matrix(rule, state, settings)[0]
+    gain = (learned * w).sum() / learned.square().sum()
+    share = float((w - gain * learned).square().mean())
+    kept = (1 - drift.square()).sqrt()[:, 0]
+    assert share == pytest.approx(float(recent.loss(rule, x[:-1], settings, kept)), rel=0.02)
+
+
+def test_the_kalman_filter_knows_which_columns_drift():
+    """It is the conditional mean where every column has a drift of its own."""
+    x = torch.randn(6, 3, 1, generator=torch.Generator().manual_seed(1)).double()
+    drift = torch.tensor([0.4, 0.0, 0.7]).double()
+    c = (1 - drift.square()).sqrt()
+    place = torch.arange(6)
+    between = c ** (place[:, None] - place).abs()[..., None]
+    labels = torch.einsum("nd,md,nmd->nm", x[..., 0], x[..., 0], between)
+    with_next = c ** (6 - place)[:, None] * x[..., 0]
+    wanted = torch.linalg.solve(labels, with_next)
+    v = rules.coefficients(KALMAN, x, {"drift": drift})
+    assert torch.allclose(v[..., 0], wanted, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def where_some_drift():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recent, "DRIFTS", (0.0, 0.5))
+        yield recent.computed(3, 8)
+
+
+def test_no_recent_rule_is_better_than_the_kalman_filter(where_some_drift):
+    for kind in ("all", "half"):
+        losses = where_some_drift[f"recent/{kind}"]
+        assert (losses[:-1] > losses[-1] - 1e-6).all()
+
+
+def test_more_settings_are_no_worse(where_some_drift):
+    """Over prompts that were not tuned on, hence with a margin."""
+    ids = list(recent.VARIANTS)
+    for kind in ("all", "half"):
+        losses = dict(zip(ids, where_some_drift[f"recent/{kind}"], strict=False))
+        for more, less in (("gated", "unit"), ("kda", "gated"), ("rwkv7", "kda")):
+            assert (losses[more] < losses[less] + 0.003).all(), (more, less)
+        assert (losses["titans"] < losses["delta"] + 0.003).all()
+
+
+def test_channels_forget_what_drifts(where_some_drift):
+    everywhere, half = where_some_drift["recent/decays"]
+    np.testing.assert_allclose(everywhere[1], 0.75**0.5, atol=0.01)
+    assert half[1][-1] > 0.97 > 0.93 > half[1][:-1].max()
+    np.testing.assert_allclose(everywhere[0], 1, atol=0.01)
+
+
+def test_momentum_is_worth_nothing(where_some_drift):
+    """Nor is it at any other rate and momentum than those that the search has found."""
+    ids = list(recent.VARIANTS)
+    for kind in ("all", "half"):
+        losses = dict(zip(ids, where_some_drift[f"recent/{kind}"], strict=False))
+        np.testing.assert_allclose(losses["momentum"], losses["delta"], rtol=0.005)
+    x = expected.prompts(3, 8)
+    kept = torch.full((3,), 0.75**0.5).double()
+    rule = recent.VARIANTS["titans"][0]
+
+    def least(beta):
+        rates = torch.linspace(0.2, 1.4, 25).tolist()
+        tried = [{"rate": rate, "beta": beta, "decay": 1.0} for rate in rates]
+        return min(float(recent.loss(rule, x, settings, kept)) for settings in tried)
+
+    assert least(0.0) < least(0.1) < least(0.3)

@@ -10,7 +10,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw
 from icl_core.contract.knobs import BadSetting
-from icl_core.in_context_regression.learner_table import LEARNERS
+from icl_core.in_context_regression.recent_learners import EVERY, RECENT
 from icl_core.papers.learners.prompt import load_run
 from icl_core.papers.learners.prompt import run as run_module
 from icl_core.papers.learners.prompt.draw import STYLES
@@ -36,10 +36,11 @@ def two(few_prompts):
 
 
 def test_every_learner_is_drawn_somewhere():
-    ids = {learner.id for learner in LEARNERS}
+    ids = set(EVERY)
     assert STYLES.keys() == ids
     assert GROUPS.keys() == MEMBERS.keys()
     assert set().union(*MEMBERS.values()) == ids
+    assert len(set(STYLES.values())) == len(STYLES)
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,49 @@ def test_pairs_of_another_size_are_a_sentence(two):
         load_run.shown(two, View(points="1: 2"))
 
 
+@pytest.fixture(scope="module")
+def recent(few_prompts):
+    return short_run(compute, Config(d=3, n=4, covariance="uneven", recent=True, reach=3))
+
+
+def test_recent_rules_are_measured_beside_the_others(recent, two):
+    """They are in a run that asks for them alone, and change nothing of the others."""
+    assert set(recent.names("learners")) - set(two.names("learners")) == set(RECENT)
+    plain = short_run(compute, replace(recent.config, recent=False))
+    assert plain.config.reach == Config().reach
+    np.testing.assert_array_equal(
+        plain["lengths/share"], recent["lengths/share"][: len(plain.names("learners"))]
+    )
+    assert len(load_run.settings_of(recent, "rwkv7")["rates"]) == 3
+    assert load_run.settings_of(recent, "ttt")["reach"] == 3
+    assert recent["solver/share"].shape == (3,)
+    assert recent["solver/share"][-1] == pytest.approx(recent["solver/bayes"][0], rel=0.05)
+    assert (np.diff(recent["solver/share"]) < 0).all()
+
+
+def test_mesas_answers_are_compared_on_the_same_queries(recent):
+    """It is no farther from least squares than both are from w*, and nobody is far from itself."""
+    distance = recent["who/distance"]
+    np.testing.assert_allclose(distance, distance.T, atol=1e-12)
+    assert not distance.diagonal().any()
+    mesa, recursive = (load_run.place(recent, id) for id in ("mesa", "recursive"))
+    sum_ = load_run.place(recent, "sum")
+    assert distance[mesa, recursive] < distance[mesa, sum_]
+
+
+@pytest.mark.parametrize("text", ["", "1 1 1: 1", "0 0 0: 5; 0 0 0: -5"])
+def test_recent_rules_are_drawn(recent, text):
+    experiment = registry.experiment("learners.prompt")
+    for snapshot in (0, len(recent.snapshot_steps) - 1):
+        view = View(points=text, group="recent", snapshot=snapshot)
+        for drawing in experiment.drawings:
+            drawing.panel(recent, view)
+        assert experiment.headline(recent, view)
+    assert {metric.claim.id for metric in experiment.metrics(recent)} >= {
+        "recent-rules-without-order"
+    }
+
+
 AWKWARD = (
     "1 1: 1",
     "1 1: 1; 1 1: 1; 1 1: 1",  # all x are equal
@@ -96,7 +140,8 @@ def test_awkward_pairs_are_drawn(two, text, group):
     for snapshot in (0, len(two.snapshot_steps) - 1):
         view = View(points=text, group=group, snapshot=snapshot)
         for drawing in experiment.drawings:
-            drawing.panel(two, view)
+            if drawing.applies(two.config):
+                drawing.panel(two, view)
         assert experiment.headline(two, view)
 
 
@@ -117,7 +162,8 @@ def test_extreme_homes_are_measured_and_drawn(config):
     assert metrics["bayes-is-least"].value >= -1e-9
     for changed in ("scale", "noise", "condition", "length"):
         for drawing in experiment.drawings:
-            drawing.panel(run, View(changed=changed))
+            if drawing.applies(config):
+                drawing.panel(run, View(changed=changed))
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ const DESIGNED = { width: 1280, height: 720 }; // pixels of the window for which
 const NAMES = "key"; // the annotation that holds a figure's names (icl_core/figures/stage_seat.py)
 const BETWEEN = "   "; // between two names
 const ROW = 17; // pixels of height of a row of names
+const FILLED = 0.92; // share of its room that a row may take: lines and symbols are drawn wider than they measure
 const NEARLY = 0.98; // share of the room's height from which a colour bar is as long as its map
 const BARE_MARGIN = 12; // pixels at the right of a map without a colour bar
 const AS_IT_IS = { id: "" }; // how a figure fits for which nothing has to change
@@ -82,7 +83,7 @@ const seatFit = (plot, layout) => {
   const factor = growth();
   const larger = factor === 1 ? layout : enlarged(layout, factor);
   const names = larger.annotations?.find(isNames);
-  const room = width - larger.margin.l - (names?.xshift ?? 0);
+  const room = FILLED * (width - larger.margin.l - (names?.xshift ?? 0));
   const given = names?.text.split("<br>").length ?? 0;
   const rows = names ? rowsOf(names, family, room).length : 0;
   const bare = isBare(plot, layout);

@@ -1,4 +1,4 @@
-"""What else the state of a layer may hold: seven update rules."""
+"""What else the state of a layer may hold: seven update rules, and recent ones where W drifts."""
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.in_context_regression.rules import RULES
@@ -8,6 +8,9 @@ from icl_core.papers.gdssm.states.train import TEST_SET, WATCHED, compute
 from icl_core.papers.gdssm.states.words import WORDS
 from icl_core.training.loop import evaluations
 
+FORGETTING = "Forgetting"
+RECENT = 0.045  # giga-operations of the search for the settings of recent rules, over (f N)²
+
 
 def cost(config: Config) -> float:
     """Return the giga-operations, forward and back: per pair and seed some ten products of the
@@ -16,7 +19,12 @@ def cost(config: Config) -> float:
     state = config.N * config.seeds * config.f**2 * 10 / 1e9
     evaluated = len(evaluations(config.steps, 5, 30)) * WATCHED + TEST_SET
     a_rule = config.steps * 0.03 + 6 * state * (config.steps * config.batch + evaluated / 3)
-    return len(RULES) * a_rule + 2e-6 * config.f**2 * config.N * 2**9
+    recent = RECENT * config.f**2 * config.N**2 * config.recent
+    return len(RULES) * a_rule + 2e-6 * config.f**2 * config.N * 2**9 + recent
+
+
+def _has_recent(config: Config) -> bool:
+    return config.recent
 
 
 EXPERIMENT = Experiment(
@@ -34,7 +42,11 @@ EXPERIMENT = Experiment(
         Drawing("batches", draw.batches, ("pairs_a_batch",), moving=False),
         Drawing("drift", draw.drift, moving=False, wide=True),
         Drawing("table", draw.table, (), "Every rule", moving=False, wide=True),
-        Drawing("decays", draw.decays, (), "Forgetting", moving=False),
+        Drawing("decays", draw.decays, (), FORGETTING, moving=False),
+        Drawing(
+            "recent", draw.recent, ("drifting",), FORGETTING, moving=False, applies=_has_recent
+        ),
+        Drawing("variants", draw.variants, (), FORGETTING, moving=False, applies=_has_recent),
         Drawing("symmetries", draw.symmetries, (), "Symmetries", moving=False, wide=True),
         Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),

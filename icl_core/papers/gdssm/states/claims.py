@@ -3,12 +3,15 @@ here."""
 
 from functools import partial
 
+import numpy as np
+
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.in_context_regression import rules
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.load_run import (
     farthest,
     place,
+    recent_over,
     trained_decay,
     trained_over_one_step,
     tuned_of,
@@ -120,8 +123,44 @@ FORGETS = ours(
     near=0.0,
     tolerance=0.02,
 )
+WHERE_SOME_DRIFT = {"recent": True, "f": 6, "N": 20}
+MOMENTUM = ours(
+    id="momentum-is-idle-under-drift",
+    panel="variants",
+    label="the most that momentum saves the delta rule, with a decay or without",
+    text=(
+        "Momentum saves the delta rule nothing at any drift, with a decay or without; a decay, for "
+        "half the numbers, does."
+    ),
+    at=WHERE_SOME_DRIFT,
+    at_most=0.0,
+    tolerance=0.005,
+)
+STAY = ours(
+    id="channels-that-stay-are-kept",
+    panel="recent",
+    label="KDA, half drifts: 1 less the least decay of columns that stay",
+    text=(
+        "Where the columns of half the features drift, KDA keeps the others: their decays are 1 to "
+        "within 0.01."
+    ),
+    at=WHERE_SOME_DRIFT,
+    at_most=0.0,
+    tolerance=0.01,
+)
+SAVES = ours(
+    id="a-decay-a-channel-saves",
+    panel="recent",
+    label="half drifts by 0.5: KDA over the gated delta rule",
+    text="Where half drifts by 0.5, a decay a channel loses at most 0.95 of what one decay loses.",
+    at=WHERE_SOME_DRIFT,
+    at_most=0.95,
+)
 
-ALL = (BATCH, SCALED, BETTER, CLOSED, REACHED, WINDOWS, GATE, GATES_WIN, FORGETS)
+ALL = (
+    *(BATCH, SCALED, BETTER, CLOSED, REACHED, WINDOWS, GATE, GATES_WIN, FORGETS),
+    *(MOMENTUM, STAY, SAVES),
+)
 
 
 def measure(run: Run) -> list[Metric]:
@@ -144,4 +183,20 @@ def measure(run: Run) -> list[Metric]:
     if config.drift == 0:
         metrics.append(Metric(CLOSED, expected.closed_form_error(config.f, config.N)))
     away = trained_decay(run, "decayed") - tuned_of(run, "decayed")["decay"]
-    return [*metrics, Metric.over_seeds(FORGETS, away)]
+    metrics.append(Metric.over_seeds(FORGETS, away))
+    return [*metrics, *(_of_recent(run) if config.recent else ())]
+
+
+def _of_recent(run: Run) -> list[Metric]:
+    """Measure what recent rules lose where W drifts."""
+    losses = np.concatenate([run["recent/all"], run["recent/half"]], 1)
+    delta, decay, momentum, both = (
+        losses[run.names("recent").index(id)] for id in ("delta", "decay", "momentum", "titans")
+    )
+    saved = np.concatenate([1 - momentum / delta, 1 - both / decay])
+    stay = run["recent/decays"][1][1:, (run.config.f + 1) // 2 :]  # at every drift but none
+    return [
+        Metric(MOMENTUM, float(saved.max())),
+        Metric(STAY, float(1 - stay.min())),
+        Metric(SAVES, recent_over(run, "kda", "gated", "half")),
+    ]

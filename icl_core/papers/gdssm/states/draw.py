@@ -9,7 +9,7 @@ import torch
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.figure import Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, number_text
 from icl_core.in_context_regression import rules
 from icl_core.in_context_regression.rules import KALMAN, RULES, Rule
@@ -24,6 +24,7 @@ from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
     over_one_step,
     place,
+    recent_over,
     rules_of,
     trained_at_step,
     trained_decay,
@@ -43,6 +44,12 @@ STYLES = {
     "gated": ("layer 5", "solid"),
     "squares": ("layer 6", "solid"),
     "kalman": ("floor", "dot"),
+    "kda": ("layer 3", "dash"),
+    "rwkv7": ("layer 4", "solid"),
+    "product": ("layer 1", "dash"),
+    "titans": ("layer 8", "dashdot"),
+    "ttt": ("layer 2", "dashdot"),
+    "omega": ("layer 7", "dash"),
 }
 SHORT = {
     "sum": "sum",
@@ -53,7 +60,16 @@ SHORT = {
     "gated": "gated",
     "squares": "squares",
     "kalman": "Kalman",
+    "kda": "KDA",
+    "rwkv7": "RWKV-7",
+    "product": "DeltaProduct",
+    "decay": "delta, decay",
+    "momentum": "delta, momentum",
+    "titans": "delta, both (Titans)",
+    "ttt": "TTT",
+    "omega": "Omega",
 }
+RECENT_SHOWN = ("gated", "titans", "ttt", "omega", "product", "kda", "rwkv7", "kalman")
 WINDOW = ("x", "y", "x⁺")
 PARTS = ("key", "value", "query")
 LIMIT = 1.5  # of the scale of coefficients, however large a quotient is before training
@@ -158,15 +174,18 @@ def batches(run: Run, view: Any) -> Panel:
 
 def drift(run: Run, view: Any) -> Panel:
     """Draw what every rule loses against the drift, tuned at each."""
-    at = run["drift/at"]
-    share = run["drift/share"]
     ids = [*run.names("rules"), KALMAN.id]
-    series = [Curve(SHORT[id], at, row, *STYLES[id]) for id, row in zip(ids, share, strict=True)]
+    figure, data = _over_drifts(run["drift/at"], dict(zip(ids, run["drift/share"], strict=True)))
+    return WORDS.panel("drift", run, view, figures.seated(figure, figures.HALF), data=data)
+
+
+def _over_drifts(at: np.ndarray, shares: dict[str, np.ndarray]) -> tuple[Figure, pd.DataFrame]:
+    """Return a figure of what rules lose at each drift, and its numbers."""
+    series = [Curve(SHORT[id], at, row, *STYLES[id]) for id, row in shares.items()]
     figure = figures.curves(
         series, "drift a pair, ρ", "share of predicting zero", y_range=(0, 1.08)
     )
-    data = pd.DataFrame({"drift": at} | {curve.name: curve.y for curve in series}).round(4)
-    return WORDS.panel("drift", run, view, figures.seated(figure, figures.HALF), data=data)
+    return figure, pd.DataFrame({"drift": at} | {each.name: each.y for each in series}).round(4)
 
 
 def table(run: Run, view: Any) -> Panel:
@@ -220,6 +239,34 @@ def decays(run: Run, view: Any) -> Panel:
         figure.add_trace(dots)
     data = pd.DataFrame({"drift": at} | {curve.name: curve.y for curve in series}).round(4)
     return WORDS.panel("decays", run, view, figure, data=data)
+
+
+def recent(run: Run, view: Any) -> Panel:
+    """Draw what recent rules lose against the drift, tuned at each."""
+    ids = [*run.names("recent"), KALMAN.id]
+    share = run[f"recent/{view.drifting}"]
+    figure, data = _over_drifts(run["recent/at"], {id: share[ids.index(id)] for id in RECENT_SHOWN})
+    saves = 1 - recent_over(run, "kda", "gated", view.drifting)
+    return WORDS.panel("recent", run, view, figure, data=data, saves=saves)
+
+
+def variants(run: Run, view: Any) -> Panel:
+    """Tabulate what every rule loses at two drifts."""
+    at = run["recent/at"].tolist()
+    table = pd.DataFrame({"rule": [SHORT[id] for id in (*run.names("recent"), KALMAN.id)]})
+    for kind, what in (("all", "all drifts"), ("half", "half drifts")):
+        for drift in (0.3, 0.5):
+            column = run[f"recent/{kind}"][:, at.index(drift)]
+            table[f"{what}, ρ = {drift}"] = [f"{share:.3f}" for share in column]
+    return WORDS.panel(
+        "variants",
+        run,
+        view,
+        table=table,
+        data=table,
+        by_momentum=abs(round(1 - recent_over(run, "momentum", "delta", "all"), 4)),
+        by_decay=1 - recent_over(run, "decay", "delta", "all"),
+    )
 
 
 @torch.no_grad()

@@ -84,6 +84,13 @@ def trained_decay(run: Run, id: str) -> np.ndarray:
     return written_at(run, id, last_snapshot(run))["decay"]
 
 
+def recent_over(run: Run, first: str, second: str, drifting: str) -> float:
+    """Return what one recent rule loses over what another loses, where W drifts by a half."""
+    share = run[f"recent/{drifting}"][:, run["recent/at"].tolist().index(0.5)]
+    ids = run.names("recent")
+    return float(share[ids.index(first)] / share[ids.index(second)])
+
+
 def last_snapshot(run: Run) -> int:
     """Return the index of the last snapshot."""
     return len(run["snapshot/step"]) - 1

@@ -4,7 +4,7 @@ GD-SSM's window, and what is drawn of it."""
 from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import choice, settings, slider
+from icl_core.contract.knobs import choice, settings, slider, toggle
 from icl_core.contract.seeds import seed_shown_knob
 from icl_core.in_context_regression.rules import RULES
 from icl_core.machine import device
@@ -41,6 +41,13 @@ class Config:
     )
     seed: int = first_seed()
     seeds: int = number_of_seeds()
+    recent: bool = toggle(
+        "recent rules too",
+        default=False,
+        group=TASK,
+        added=True,
+        help="Kimi Linear, RWKV-7, DeltaProduct, Titans, TTT and ATLAS, as written",
+    )
 
     def check(self) -> None:
         """Refuse what does not fit the memory: of every pair and seed the state and two products of
@@ -59,6 +66,12 @@ class View:
     seed_shown: int = seed_shown_knob()
     rule: str = choice("rule", {rule.id: rule.name for rule in RULES.values()}, default="delta")
     pairs_a_batch: int = slider("batch size, b", 1, 40, default=1, at_most="N")
+    drifting: str = choice(
+        "what drifts",
+        {"all": "all of W", "half": "columns of half the features"},
+        default="half",
+        shown_if="recent",
+    )
 
 
 PAPER = Config(f=10, N=10, steps=600)
@@ -87,5 +100,12 @@ PRESETS = (  # first the one in which no training is left stuck
         "What is old is wrong by now. Which rules forget, and does training find how fast?",
         "Figures",
         seeds=3,
+    ),
+    Preset(
+        "recent",
+        "Recent rules where W drifts, f = 6, N = 20",
+        Config(f=6, N=20, drift=0.3, batch=128, recent=True),
+        "Some columns of W drift and others stay. Who forgets the ones and keeps the others?",
+        "Beyond the paper",
     ),
 )

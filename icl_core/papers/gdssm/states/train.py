@@ -12,7 +12,7 @@ from icl_core.in_context_regression.rules import KALMAN, RULES, Rule
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.task import Tasks, loss
-from icl_core.papers.gdssm.states import expected, window
+from icl_core.papers.gdssm.states import expected, recent, window
 from icl_core.papers.gdssm.states.settings import Config
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.several_seeds import padded
@@ -44,6 +44,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     imitation/fixed, imitation/scaled  [rates], how far the delta rule is from a step on all pairs
                        at `imitation/rate` times its best rate, without drift
     baseline/one, baseline/two, baseline/zero  [1], the best one and two steps, and predicting zero
+    recent/…           of recent rules, where there are any (`recent.computed`)
 
     Every share is a loss over that of predicting zero. Raises `Cancelled` and `Diverged`.
     """
@@ -62,6 +63,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "evaluated/trained": np.stack([one["evaluated/trained"] for one in kept]),
         "evaluated/constructed": np.stack([one["evaluated/constructed"] for one in kept]),
         **exact(config),
+        **(recent.computed(config.f, config.N) if config.recent else {}),
     }
 
 

@@ -10,6 +10,7 @@ from icl_core.papers.learners.prompt.words import WORDS
 PROMPT = ("prompt", "scale", "points", "group")
 AVERAGE, WHO, SYMMETRIES = "On average", "Who is who", "Symmetries"
 TUNINGS = 300  # evaluations of a rule's error
+OF_RECENT_RULES = 12  # learners that the recent ones cost as much as
 HOME = PRESETS[0].config
 # learners tuned for the homes that the main sliders lead to, so that these answer at once
 ATLAS = Atlas(
@@ -31,7 +32,12 @@ def cost(config: Config) -> float:
     labels as there are pairs, for every setting that is tried."""
     sets = config.n if config.noise else config.d
     a_rule = 10 * TUNED_ON * config.n * sets * config.d * TUNINGS
-    return (len(LEARNERS) * a_rule + 2e9) / 1e9
+    learners = len(LEARNERS) + (OF_RECENT_RULES if config.recent else 0)
+    return (learners * a_rule + 2e9) / 1e9
+
+
+def _has_recent(config: Config) -> bool:
+    return config.recent
 
 
 EXPERIMENT = Experiment(
@@ -50,6 +56,8 @@ EXPERIMENT = Experiment(
         Drawing("filter", stage.kept, PROMPT),
         Drawing("table", draw.table, PROMPT, "This prompt", moving=False, wide=True),
         Drawing("average", draw.on_average, ("group",), AVERAGE, moving=False),
+        Drawing("solver", draw.solver, (), AVERAGE, moving=False, applies=_has_recent),
+        Drawing("held", draw.held, (), AVERAGE, moving=False, wide=True, applies=_has_recent),
         Drawing("nearest", draw.nearest, (), WHO, moving=False, wide=True),
         Drawing("distances", draw.distances, (), WHO, moving=False),
         Drawing("symmetries", draw.symmetries, (), SYMMETRIES, moving=False, wide=True),

@@ -10,12 +10,13 @@ from icl_core.contract.statistics import mean_and_error
 from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import one_step_share, sample
 from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.recent_learners import RECENT as RECENT_RULES
 from icl_core.in_context_regression.untrained import weights
 from icl_core.papers.learners.prompt.load_run import learners_of, place, settings_of, share_left
 from icl_core.papers.learners.shared import references
 
 theory = partial(Claim, kind="theory")
-ours = partial(Claim, kind="ours")
+ours = partial(Claim, kind="ours", source="found here")
 PROMPTS, STREAM, PENALTY = 64, 4, 0.3  # of the comparison of two forms of ridge
 MANY = 2**16  # prompts of the closed form's check
 CLEAN = {"noise": 0.0}
@@ -103,7 +104,6 @@ WORTH = ours(
     label="steps along Σ⁻¹, over plain steps",
     text="On the Memformers' prompts L = 4 steps of gradient descent along Σ⁻¹ leave at most a "
     "third of what plain steps leave.",
-    source="found here",
     at={"covariance": "uneven", "rotated": False, "target": "inverse", "d": 5, "n": 20},
     at_most=1 / 3,
 )
@@ -113,7 +113,6 @@ CORRECTING = ours(
     label="delta rule, over one step",
     text="A state of the same size that corrects what it holds leaves at most three quarters of "
     "what a sum leaves.",
-    source="found here",
     at={"covariance": "isotropic", "noise": 0.0, "d": 5, "n": 20},
     at_most=0.75,
 )
@@ -122,9 +121,58 @@ NORMALISED = ours(
     label="unit keys, over one rate",
     text="Without noise the delta rule whose rate is divided by |x|² leaves at most half of what "
     "it leaves with one rate for all.",
-    source="found here",
     at={"covariance": "isotropic", "noise": 0.0, "d": 5, "n": 20},
     at_most=0.5,
+)
+RECENT = {"recent": True}
+FEATURES_5 = {**RECENT, "covariance": "isotropic", "noise": 0.2, "d": 5, "steps": 4, "reach": 4}
+TWICE_AS_MANY = {**FEATURES_5, "n": 10}
+UNEVEN = {**RECENT, "covariance": "uneven", "rotated": False, "target": "inverse", "d": 5, "n": 20}
+MESA_IS_BAYES = theory(
+    id="mesa-in-d-steps-is-bayes",
+    panel="solver",
+    label="Mesa after k = d steps, over Bayes",
+    text="With λ = τ² Mesa is Bayes after as many steps of conjugate gradient as x has features.",
+    source="conjugate gradient solves in d steps; the posterior of a Gaussian linear model",
+    at={**RECENT, "target": "white", "d": range(2, 9)},
+    near=1.0,
+    tolerance=0.01,
+)
+OVER_BAYES = ours(
+    id="without-squares-over-bayes",
+    panel="held",
+    label="the best recent rule without ∑ x xᵀ, over Bayes",
+    text="With as many pairs as features, and with twice as many, no recent rule without ∑ x xᵀ "
+    "comes within twice what Bayes leaves.",
+    at={**FEATURES_5, "n": range(5, 11, 5)},
+    at_least=2.0,
+)
+THREE_STEPS = ours(
+    id="steps-until-mesa-leads",
+    panel="solver",
+    label="Mesa after three steps, over the best rule without ∑ x xᵀ",
+    text="With twice as many pairs as features three steps of conjugate gradient leave less than "
+    "every recent rule without ∑ x xᵀ.",
+    at=TWICE_AS_MANY,
+    at_most=1.0,
+)
+ORDER = ours(
+    id="recent-rules-without-order",
+    panel="symmetries",
+    label="recent rules that do not depend on the order",
+    text="Of seven recent rules Mesa alone does not care for the order of the pairs.",
+    at={**RECENT, "n": range(5, 65), "reach": range(2, 5)},
+    near=1.0,
+    tolerance=0.0,
+)
+CHANNEL_RATES = ours(
+    id="channel-rates-precondition",
+    panel="held",
+    label="RWKV-7 over unit keys, on unequal directions",
+    text="Where directions are unequal, rates of the channels leave at most a quarter of what one "
+    "rate leaves: they precondition.",
+    at=UNEVEN,
+    at_most=0.25,
 )
 # The first one that a home has measured is its headline among the runs: a ratio that differs from
 # home to home, not one of the identities.
@@ -140,7 +188,13 @@ ALL = (
     LEAST,
     TWICE,
     EXACT,
+    MESA_IS_BAYES,
+    OVER_BAYES,
+    THREE_STEPS,
+    ORDER,
+    CHANNEL_RATES,
 )
+WITHOUT_SQUARES = ("kda", "rwkv7", "product", "titans", "ttt", "omega")  # recent, no ∑ x xᵀ
 
 
 def measure(run: Run) -> list[Metric]:
@@ -165,6 +219,24 @@ def measure(run: Run) -> list[Metric]:
         metrics.append(Metric(NOTHING, float(left.max())))
     if not config.noise and config.covariance == "isotropic":
         metrics.append(Metric(ONE_STEP, *_over_closed_form(run)))
+    return [*metrics, *(_of_recent(run) if config.recent else ())]
+
+
+def _of_recent(run: Run) -> list[Metric]:
+    """Return what is measured of recent rules."""
+    config = run.config
+    metrics = [
+        Metric(ORDER, sum(_departure(run, id, "order") < 1e-6 for id in RECENT_RULES)),
+        Metric(CHANNEL_RATES, *_ratio(run, "rwkv7", "unit")),
+    ]
+    solver = run["solver/share"]
+    best = min(WITHOUT_SQUARES, key=lambda id: share_left(run, id))
+    if config.noise:
+        metrics.append(Metric(OVER_BAYES, *_ratio(run, best, "bayes")))
+    if config.noise and config.target == "white" and len(solver) == config.d:
+        metrics.append(Metric(MESA_IS_BAYES, float(solver[-1] / run["solver/bayes"][0])))
+    if len(solver) > 2:
+        metrics.append(Metric(THREE_STEPS, float(solver[2]) / share_left(run, best)))
     return metrics
 
 
@@ -210,7 +282,11 @@ def _away_from_exact(run: Run) -> float:
 def _excess_over_bayes(run: Run) -> float:
     """Return the least difference to Bayes of all others that are linear in the labels."""
     bayes = share_left(run, "bayes")
-    others = [each.id for each in learners_of(run) if each.linear and each.id != "bayes"]
+    others = [
+        each.id
+        for each in learners_of(run)
+        if each.linear and not each.by_query and each.id != "bayes"
+    ]
     return min(share_left(run, id) for id in others) - bayes
 
 

@@ -3,6 +3,7 @@ each answers to changed prompts."""
 
 import numpy as np
 import pandas as pd
+from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
@@ -10,6 +11,8 @@ from icl_core.figures import Curve, number_text
 from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.in_context_regression.changes import CHANGES, exact
 from icl_core.in_context_regression.home import one_step_share, sum_share
+from icl_core.in_context_regression.recent_rules import multiplications
+from icl_core.in_context_regression.untrained import EVERY_RULE
 from icl_core.papers.learners.prompt.load_run import (
     learners_of,
     members,
@@ -40,9 +43,25 @@ STYLES = {
     "gated": ("layer 5", "solid", "triangle-down"),
     "delta-sigma": ("layer 2", "dash", "cross"),
     "recursive": ("layer 6", "solid", "hexagon"),
+    "kda": ("layer 3", "dash", "triangle-down"),
+    "rwkv7": ("layer 4", "solid", "x"),
+    "product": ("layer 1", "dash", "diamond"),
+    "titans": ("layer 8", "dashdot", "square"),
+    "ttt": ("layer 2", "dashdot", "cross"),
+    "omega": ("layer 7", "dash", "circle-open"),
+    "mesa": ("layer 6", "dash", "square-open"),
 }
 
-SIGNS = {"rate": "rate", "beta": "β", "ridge": "λ", "decay": "decay"}
+SIGNS = {
+    "rate": "rate",
+    "beta": "β",
+    "ridge": "λ",
+    "decay": "decay",
+    "gain": "s",
+    "reach": "c",
+    "rates": "rates",
+    "decays": "decays",
+}
 ROUNDING = 1e-6  # departures below this are rounding
 DECADES = 5
 FLOOR = 10.0**-DECADES  # the least share that is drawn
@@ -56,6 +75,7 @@ def table(run: Run, view: View) -> Panel:
         {
             "learner": learner.name,
             "update": learner.equation,
+            "makes smaller": learner.objective,
             "settings": _settings(run, learner.id),
             "ŷ at the query": number_text(float(prompt.learned[learner.id][-1] @ prompt.query), 3),
             "left of this prompt": share_text(float(prompt.errors[learner.id][-1])),
@@ -247,10 +267,60 @@ def _sum_in_theory(run: Run, kind: str, at: np.ndarray) -> np.ndarray | None:
         return None
     home = {"pairs": config.n, "scale": 1.0, "noise": config.noise}
     name = "pairs" if kind == "length" else kind
-    rate = settings_of(run, "sum")["rate"]
+    rate = float(settings_of(run, "sum")["rate"])
     return np.array([sum_share(config.d, rate=rate, **home | {name: value}) for value in at])
 
 
 def _settings(run: Run, id: str) -> str:
-    settings = settings_of(run, id)
-    return ", ".join(f"{SIGNS[name]} = {value:.3g}" for name, value in settings.items()) or "none"
+    texts: list[str] = []
+    for name, value in settings_of(run, id).items():
+        numbers = value.tolist() if isinstance(value, Tensor) else [value]
+        written = ", ".join(dict.fromkeys(f"{number:.3g}" for number in numbers))
+        texts.append(f"{SIGNS[name]} = {written}")
+    return "; ".join(texts) or "none"
+
+
+def solver(run: Run, view: View) -> Panel:
+    """Draw what Mesa leaves on average after each number of its steps, beside other rules."""
+    shares = run["solver/share"]
+    k = np.arange(1, len(shares) + 1)
+    lines = [
+        (learner.short, max(share_left(run, learner.id), FLOOR), STYLES[learner.id][0])
+        for learner in learners_of(run)
+        if learner.id in ("unit", "product", "rwkv7", "bayes")
+    ]
+    figure = figures.curves(
+        [Curve("Mesa", k, np.clip(shares, FLOOR, None), *STYLES["mesa"][:2], markers=True)],
+        "steps of conjugate gradient, k",
+        "share left",
+        log_y=True,
+        lines=lines,
+    )
+    data = pd.DataFrame({"k": k, "share left": shares}).round(6)
+    last_but_one = share_text(shares.tolist()[-2:][0])
+    return WORDS.panel("solver", run, view, figure, data=data, share=last_but_one)
+
+
+def held(run: Run, view: View) -> Panel:
+    """Tabulate what every rule holds, what a pair costs it, and what it leaves."""
+    d = run.config.d
+    reach = run.config.reach
+    bayes = run["lengths/share"][place(run, "bayes")]
+    rows: list[dict[str, str]] = []
+    for learner in learners_of(run):
+        if not learner.rule or learner.whitens:
+            continue
+        share = run["lengths/share"][place(run, learner.id)]
+        row = {
+            "rule": learner.name,
+            "holds": ", ".join(EVERY_RULE[learner.rule].matrices),
+            "numbers": f"{EVERY_RULE[learner.rule].size(d, d, reach)}",
+            "multiplications": f"{multiplications(learner.rule, d, d, reach, run.config.steps)}",
+        }
+        for pairs in dict.fromkeys((d, run.config.n)):
+            if pairs <= run.config.n:
+                row[f"left after {pairs}"] = share_text(float(share[pairs]))
+        row["times Bayes"] = number_text(float(share[-1] / bayes[-1]), 1) if bayes[-1] else "–"
+        rows.append(row)
+    table = pd.DataFrame(rows)
+    return WORDS.panel("held", run, view, table=table, data=table)

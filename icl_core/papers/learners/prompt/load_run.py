@@ -9,15 +9,16 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.in_context_regression.home import Prompts, error, sample
-from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.recent_learners import EVERY, OF_CHANNELS
 from icl_core.in_context_regression.untrained import (
     Learner,
+    Settings,
     least_squares,
     posterior_covariance,
     sums,
     weights,
 )
-from icl_core.papers.learners.prompt.run import SETTINGS
+from icl_core.papers.learners.prompt.run import OF_RECENT, SETTINGS
 from icl_core.papers.learners.prompt.settings import MEMBERS, View
 from icl_core.papers.learners.shared import references
 from icl_core.papers.learners.shared.typed_points import pairs
@@ -53,7 +54,7 @@ class Shown:
 
 def learners_of(run: Run) -> list[Learner]:
     """Return the learners of a run, in order."""
-    return [BY_ID[id] for id in run.names("learners")]
+    return [EVERY[id] for id in run.names("learners")]
 
 
 def place(run: Run, id: str) -> int:
@@ -65,13 +66,18 @@ def members(run: Run, view: View) -> list[Learner]:
     """Return the learners of the group that the view shows, in the order of the group: what comes
     last is drawn over the others."""
     ids = run.names("learners")
-    return [BY_ID[id] for id in MEMBERS[view.group] if id in ids]
+    return [EVERY[id] for id in MEMBERS[view.group] if id in ids]
 
 
-def settings_of(run: Run, id: str) -> dict[str, float]:
-    """Return the tuned settings of a learner."""
-    values = {name: float(run[f"tuned/{name}"][place(run, id)]) for name in SETTINGS}
-    return {name: value for name, value in values.items() if not np.isnan(value)}
+def settings_of(run: Run, id: str) -> Settings:
+    """Return the tuned settings of a learner, those of every channel as tensors [d]."""
+    row = place(run, id)
+    settings: dict[str, float | torch.Tensor] = {}
+    for name in (*SETTINGS, *OF_RECENT, *OF_CHANNELS):
+        stored = run.tensors.get(f"tuned/{name}")
+        if stored is not None and not np.isnan(stored[row]).any():
+            settings[name] = torch.tensor(stored[row]) if stored.ndim > 1 else float(stored[row])
+    return settings
 
 
 def share_left(run: Run, id: str) -> float:

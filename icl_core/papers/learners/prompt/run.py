@@ -1,6 +1,6 @@
 """Tune every learner for its home, and measure what it does on average."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,15 @@ from icl_core.contract.experiment import Progress, names
 from icl_core.in_context_regression import changes, learner_table
 from icl_core.in_context_regression.home import Home, Prompts, error, sample
 from icl_core.in_context_regression.learner_table import BY_ID, LEARNERS
-from icl_core.in_context_regression.untrained import Learner, Settings, weights
+from icl_core.in_context_regression.recent_learners import EVERY, OF_CHANNELS, RECENT, tune_recent
+from icl_core.in_context_regression.untrained import (
+    Learner,
+    Settings,
+    answers,
+    errors_by_query,
+    queries,
+    weights,
+)
 from icl_core.papers.learners.prompt.settings import (
     BROKEN_ON,
     CHANGED,
@@ -22,6 +30,8 @@ from icl_core.papers.learners.prompt.settings import (
 from icl_core.papers.learners.shared import references
 
 SETTINGS = ("rate", "beta", "ridge", "decay")
+OF_RECENT = ("gain", "reach")  # more settings, of recent rules
+MOST_SOLVER_STEPS = 8
 FACTORS = (0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0)
 NOISES = (0.0, 0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0)
 CONDITIONS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
@@ -42,34 +52,67 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     changes/departure   [learners, changes], over the changes of `names/changes`
     broken/<kind>/share [learners, values] beside `broken/<kind>/at`, the share left where home is
                         left
+    solver/share        [k] where there are recent rules, what Mesa leaves after k solver steps,
+                        with the λ that is best for k, and `solver/bayes` [1], on the same queries
     """
     home = config.home
     tuned = _tuned(config, progress)
     progress.enter("prompts of home")
     tested = sample(home, TESTED_ON, references.stream(1, config.seed))
-    predictions = {id: _final(BY_ID[id], tested, tuned[id], config) for id in tuned}
     return {
         "names/learners": names(tuned),
         "snapshot/step": np.arange(config.n + 1),
         **{
             f"tuned/{name}": np.array([settings.get(name, np.nan) for settings in tuned.values()])
-            for name in SETTINGS
+            for name in (*SETTINGS, *(OF_RECENT if config.recent else ()))
         },
         **_over_lengths(tested, tuned, config),
-        **_distances(predictions, tested, config),
+        **_distances(tested, tuned, config),
         **_departures(tested, tuned, config),
         **_broken(tuned, config, progress),
+        **(_of_recent(tested, tuned, config, progress) if config.recent else {}),
     }
 
 
-def _tuned(config: Config, progress: Progress) -> dict[str, dict[str, float]]:
+def _tuned(config: Config, progress: Progress) -> dict[str, Settings]:
     """Return the settings of every learner by its id."""
-    prompts = sample(config.home, TUNED_ON, references.stream(0, config.seed))
-    settings: dict[str, dict[str, float]] = {}
+    home = config.home
+    prompts = sample(home, TUNED_ON, references.stream(0, config.seed))
+    settings: dict[str, Settings] = {}
     for learner in LEARNERS:
         progress.enter(f"tuning: {learner.short}")
-        settings[learner.id] = learner_table.tune(learner, prompts, config.home, config.steps)
+        settings[learner.id] = learner_table.tune(learner, prompts, home, config.steps)
+    for learner in RECENT.values() if config.recent else ():
+        progress.enter(f"tuning: {learner.short}")
+        settings[learner.id] = tune_recent(learner, prompts, home, config.steps, config.reach)
     return settings
+
+
+def _of_recent(
+    tested: Prompts, tuned: dict[str, Settings], config: Config, progress: Progress
+) -> dict[str, np.ndarray]:
+    """Return the settings that every channel has of its own, [learners, d], NaN where a learner has
+    none, and what Mesa leaves after each number of steps."""
+    home = config.home
+    none = torch.full((home.d,), torch.nan)
+    progress.enter("steps of conjugate gradient")
+    prompts = sample(home, TUNED_ON, references.stream(0, config.seed))
+    shares: list[float] = []
+    for steps in range(1, min(home.d, MOST_SOLVER_STEPS) + 1):
+        settings = learner_table.tune(RECENT["mesa"], prompts, home, steps)
+        left = errors_by_query(RECENT["mesa"], tested, settings, home, steps)
+        shares.append(float(left[-1].mean()) / home.label_variance())
+    bayes = errors_by_query(BY_ID["bayes"], tested, {}, home, 1)
+    return {
+        "solver/share": np.array(shares),
+        "solver/bayes": np.array([float(bayes[-1].mean()) / home.label_variance()]),
+        **{
+            f"tuned/{name}": torch.stack(
+                [torch.as_tensor(settings.get(name, none)) for settings in tuned.values()]
+            ).numpy()
+            for name in OF_CHANNELS
+        },
+    }
 
 
 def _final(learner: Learner, prompts: Prompts, settings: Settings, config: Config) -> Tensor:
@@ -78,13 +121,13 @@ def _final(learner: Learner, prompts: Prompts, settings: Settings, config: Confi
 
 
 def _over_lengths(
-    tested: Prompts, tuned: dict[str, dict[str, float]], config: Config
+    tested: Prompts, tuned: dict[str, Settings], config: Config
 ) -> dict[str, np.ndarray]:
     home = config.home
     shares: list[np.ndarray] = []
     errors: list[np.ndarray] = []
     for id, settings in tuned.items():
-        learner = BY_ID[id]
+        learner = EVERY[id]
         if learner.linear:
             losses = learner_table.exact_errors(learner, tested, settings, home, config.steps)
         else:
@@ -96,22 +139,38 @@ def _over_lengths(
 
 
 def _distances(
-    predictions: dict[str, Tensor], tested: Prompts, config: Config
+    tested: Prompts, tuned: dict[str, Settings], config: Config
 ) -> dict[str, np.ndarray]:
     """Return how far learners are from each other, and from the references."""
     home = config.home
     tuned_on = sample(home, TUNED_ON, references.stream(0, config.seed))
-    others = references.final_weights(home, tuned_on, tested)
+    learned = {id: _final(EVERY[id], tested, tuned[id], config) for id in tuned}
+    asked = queries(tested)
 
-    def to_all(first: Tensor, every: Iterable[Tensor]) -> Tensor:
-        """Return the distances to every one of some weights, [weights, prompts]."""
-        return torch.stack([references.distance(first, each, tested, home) for each in every])
+    def answered(id: str, weights: Tensor) -> Tensor:
+        if id in EVERY and EVERY[id].by_query:
+            return _answered(EVERY[id], tested, tuned[id], home, config.steps)
+        return (weights * asked).sum(1)
 
-    own = torch.stack([to_all(first, predictions.values()) for first in predictions.values()])
-    to_references = torch.stack([to_all(first, others.values()) for first in predictions.values()])
+    def to_all(id: str, others: dict[str, Tensor]) -> Tensor:
+        """Return the distances of a learner to every one of some weights, [weights, prompts]; to
+        or from one without weights over a few queries."""
+        distances: list[Tensor] = []
+        for other, each in others.items():
+            has_weights = not any(name in EVERY and EVERY[name].by_query for name in (id, other))
+            if has_weights or id == other:
+                distances.append(references.distance(learned[id], each, tested, home))
+            else:
+                difference = answered(id, learned[id]) - answered(other, each)
+                distances.append(difference.square().mean(0) / home.label_variance())
+        return torch.stack(distances)
+
+    methods = references.final_weights(home, tuned_on, tested)
+    own = torch.stack([to_all(id, learned) for id in tuned])
+    to_references = torch.stack([to_all(id, methods) for id in tuned])
     means, errors = references.mean_and_error(to_references)
     return {
-        "names/references": names(others),
+        "names/references": names(methods),
         "who/distance": own.mean(-1).numpy(),
         "who/reference": means,
         "who/error": errors,
@@ -119,16 +178,20 @@ def _distances(
 
 
 def _departures(
-    tested: Prompts, tuned: dict[str, dict[str, float]], config: Config
+    tested: Prompts, tuned: dict[str, Settings], config: Config
 ) -> dict[str, np.ndarray]:
     rows: list[list[float]] = []
     for id, settings in tuned.items():
-        learner = BY_ID[id]
+        learner = EVERY[id]
 
         def predict(
             prompts: Prompts, learner: Learner = learner, settings: Settings = settings
         ) -> Tensor:
-            return (_final(learner, prompts, settings, config) * prompts.query).sum(0)
+            y = prompts.y[:, None]
+            home = config.home
+            return answers(
+                learner, prompts.x, y, prompts.query, settings, home, config.steps, every=False
+            )[0, 0]
 
         rows.append(list(changes.departures(predict, tested).values()))
     return {
@@ -137,8 +200,33 @@ def _departures(
     }
 
 
+def _answered(
+    learner: Learner, prompts: Prompts, settings: Settings, home: Home, steps: int
+) -> Tensor:
+    """Return the answers to the fresh queries of every prompt, [queries, prompts]."""
+    y = prompts.y[:, None]
+    return torch.stack(
+        [
+            answers(learner, prompts.x, y, query, settings, home, steps, every=False)[0, 0]
+            for query in queries(prompts)
+        ]
+    )
+
+
+def _error(
+    learner: Learner, prompts: Prompts, settings: Settings, home: Home, steps: int
+) -> Tensor:
+    """Return the error of the label of a fresh x after all pairs, [prompts]; of a learner without
+    weights a mean over a few queries."""
+    if not learner.by_query:
+        learned = weights(learner, prompts, settings, home, steps, every=False)[0]
+        return error(learned, prompts)
+    right = (prompts.w * queries(prompts)).sum(1)
+    return (_answered(learner, prompts, settings, home, steps) - right).square().mean(0)
+
+
 def _broken(
-    tuned: dict[str, dict[str, float]], config: Config, progress: Progress
+    tuned: dict[str, Settings], config: Config, progress: Progress
 ) -> dict[str, np.ndarray]:
     """Return what every learner leaves of prompts that are not home's. Bayes alone knows of the
     change, but for the features that matter."""
@@ -152,8 +240,8 @@ def _broken(
             shares: list[float] = []
             for id, settings in tuned.items():
                 home = changed if id == "bayes" else config.home
-                learned = weights(BY_ID[id], prompts, settings, home, config.steps, every=False)[0]
-                shares.append(float(error(learned, prompts).mean()) / variance)
+                left = _error(EVERY[id], prompts, settings, home, config.steps)
+                shares.append(float(left.mean()) / variance)
             columns.append(shares)
         tensors[f"broken/{kind}/at"] = np.array(values, dtype=float)
         tensors[f"broken/{kind}/share"] = np.array(columns).T

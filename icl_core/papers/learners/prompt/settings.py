@@ -4,7 +4,7 @@ shown."""
 from typing import ClassVar
 
 from icl_core.contract.experiment import Preset
-from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
 from icl_core.machine import device
 from icl_core.papers.learners.shared import typed_points
 from icl_core.papers.learners.shared.settings import METHOD, REPEATS, HomeConfig
@@ -18,12 +18,17 @@ GROUPS = {
     "steps": "steps on all pairs",
     "states": "rules for a state",
     "solutions": "those that solve",
+    "recent": "recent rules",
 }
 MEMBERS = {
     "main": ("sum", "gd", "cg", "delta", "unit", "recursive", "bayes"),
     "steps": ("sum", "gd", "momentum", "nesterov", "cg", "gd-sigma", "cg-sigma", "bayes"),
-    "states": ("sum", "decayed", "delta", "unit", "longhorn", "gated", "delta-sigma", "recursive"),
+    "states": (
+        *("sum", "decayed", "delta", "unit", "longhorn", "gated", "kda"),
+        *("delta-sigma", "recursive"),
+    ),
     "solutions": ("ridge", "squares", "recursive", "cg", "bayes"),
+    "recent": ("unit", "titans", "ttt", "omega", "product", "rwkv7", "mesa", "bayes"),
 }
 CHANGED = {
     "scale": "scale of x, α",
@@ -44,6 +49,23 @@ class Config(HomeConfig):
     trains: ClassVar[bool] = False
 
     steps: int = slider("steps, L", 1, 16, default=2, group=METHOD)
+    recent: bool = toggle(
+        "recent rules too",
+        default=False,
+        group=METHOD,
+        added=True,
+        help="Kimi Linear, RWKV-7, DeltaProduct, Titans, TTT, ATLAS, MesaNet",
+    )
+    reach: int = slider(
+        "chunk, window, steps a pair, c",
+        2,
+        8,
+        default=4,
+        group=METHOD,
+        shown_if="recent",
+        added=True,
+        help="of TTT, of ATLAS and of DeltaProduct",
+    )
     seed: int = slider("seed of the prompts", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
@@ -111,5 +133,29 @@ PRESETS = (
         Config(d=8, n=6, noise=0.5, covariance="isotropic", steps=4),
         "The pairs do not determine w*. Who guesses best?",
         "Beyond the paper",
+    ),
+    Preset(
+        "recent",
+        "Recent rules: twice as many pairs as features",
+        Config(d=5, n=10, covariance="isotropic", steps=4, recent=True),
+        "Ten pairs of five features. Which of the rules of 2024 and 2025 comes near Bayes?",
+        "Beyond the paper",
+        view={"group": "recent"},
+    ),
+    Preset(
+        "recent-few",
+        "Recent rules: as many pairs as features",
+        Config(d=5, n=5, covariance="isotropic", steps=4, recent=True),
+        "Five pairs just determine w*. Who makes the most of each?",
+        "Beyond the paper",
+        view={"group": "recent"},
+    ),
+    Preset(
+        "recent-uneven",
+        "Recent rules on the Memformers' prompts",
+        Config(d=5, n=20, noise=0.0, covariance="uneven", target="inverse", steps=4, recent=True),
+        "Directions are unequal. What is a rate or a decay of each channel's own worth?",
+        "Beyond the paper",
+        view={"group": "recent"},
     ),
 )

@@ -15,7 +15,7 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT, INK, axis, layout
 from icl_core.in_context_regression import untrained
-from icl_core.in_context_regression.learner_table import BY_ID
+from icl_core.in_context_regression.recent_learners import EVERY
 from icl_core.in_context_regression.untrained import Learner
 from icl_core.papers.learners.prompt.draw import STYLES
 from icl_core.papers.learners.prompt.load_run import (
@@ -200,7 +200,7 @@ def kept(run: Run, view: View) -> Panel:
     }
     figure = Figure(layout=layout(figures.SEAT))
     for id, filtered in filters_by_id.items():
-        figure.add_traces(_filter_traces(BY_ID[id], grid.numpy(), filtered))
+        figure.add_traces(_filter_traces(EVERY[id], grid.numpy(), filtered))
     for level in (0, 1):
         line = {"color": FAINT, "width": 1, "dash": "dot"}
         figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=level, y1=level, line=line)
