@@ -84,7 +84,7 @@ TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(c
 # The main knobs of which no other element covers the label: name and lower end of each.
 KNOBS = """() => [...document.querySelectorAll('.st-key-main-knobs [class*="st-key-knob-"]')]
     .filter(knob => {
-      const box = knob.querySelector("label p")?.getBoundingClientRect();
+      const box = knob.querySelector("label p, .atlas-slider .name span")?.getBoundingClientRect();
       return box && knob.contains(
         document.elementFromPoint(box.left + 5, box.top + box.height / 2));
     })
