@@ -130,12 +130,22 @@ def test_keys_move_by_a_stop_and_by_a_mark_and_back_goes_back(page_at: Window) -
     stands_at(tab, "40")
 
 
-def test_a_click_on_a_mark_goes_there_and_a_value_that_is_no_stop_is_shown(page_at: Window) -> None:
+def test_a_click_on_a_mark_goes_there(page_at: Window) -> None:
     tab = page_at(PAGE)
     across, middle = beside(tab, 5, 4)
     tab.mouse.click(across, middle + 4)  # where the mark hangs from the track
     reached(tab, re.compile("f=5$"))
     stands_at(tab, "5")
+
+
+def test_a_value_that_is_no_stop_is_shown_and_left(page_at: Window) -> None:
+    tab = page_at("/birth?at_once=false&d=100")
+    stands_at(tab, "100", "width, d")
+    knob(tab, "width, d").press("ArrowRight")
+    reached(tab, re.compile("d=112$"))
+    stands_at(tab, "112", "width, d")
+    knob(tab, "width, d").press("ArrowLeft")
+    reached(tab, re.compile("d=96$"))
 
 
 def test_a_lesson_that_sets_the_knob_disables_it(page_at: Window) -> None:

@@ -46,8 +46,13 @@ function cellsOf(plot, full, changes) {
   return follows ? undefined : changes;
 }
 
-/* The cells of each heat map that a chart shows, [rows][columns], by trace: `calcdata` alone has them unpacked. */
-const shownMaps = (plot) => (plot.calcdata ?? []).map(([{ trace, z }]) => (trace?.type === "heatmap" ? z : undefined));
+/* The cells of each heat map in sight that can be painted, [rows][columns], by trace: `calcdata` alone has them
+   unpacked. */
+const shownMaps = (plot) =>
+  (plot.calcdata ?? []).map(([{ trace, z }]) => {
+    const isMap = trace?.type === "heatmap" && trace.visible === true;
+    return isMap && cellsOf(plot, trace, {}) ? z : undefined;
+  });
 
 /* The changes of points and lines; nothing if other traces or an axis follow them, or if there were no points and now
    are: those have no defaults yet. */

@@ -44,8 +44,8 @@ class AtlasSlider {
     this.observer.disconnect();
   }
 
-  /* Take what the server shows, and how it is told. The thumb follows, unless the visitor holds it or has moved it since
-     then: it stays at its value, which may be another stop now. */
+  /* Take what the server shows; `tell` tells it something. The thumb follows, unless the visitor holds it or has moved
+     it since then: it stays at its value, which may be another stop now. */
   update({ at, answers, look }, tell) {
     this.tell = tell;
     const { text } = this;
@@ -65,8 +65,10 @@ class AtlasSlider {
     this.name.firstChild.textContent = label;
     this.name.querySelector(".caption")?.remove();
     if (help) {
-      this.name.append(element("span", { className: "caption", role: "note", tabIndex: 0, ariaLabel: help, textContent: "?" }));
-      this.name.lastChild.dataset.caption = help;
+      const about = { className: "caption", role: "note", tabIndex: 0, ariaLabel: help, textContent: "?" };
+      const mark = element("span", about);
+      mark.dataset.caption = help;
+      this.name.append(mark);
     }
     this.spots.replaceChildren(...marks.map(() => element("i")));
     marks.forEach((index, place) => (this.spots.children[place].style.left = this.share(index)));

@@ -39,16 +39,20 @@ const goOver = (plot, before) => {
   const after = shownMaps(plot);
   const sizes = (map) => map?.map(({ length }) => length).join();
   const traces = [...after.keys()].filter((trace) => after[trace] && sizes(after[trace]) === sizes(before[trace]));
-  const between = (from, to, share) => to.map((row, at) => row.map((end, place) => from[at][place] + share * (end - from[at][place])));
+  const between = (from, to, share) => from.map((cell, place) => cell + share * (to[place] - cell));
+  const cellsAt = (trace, share) => {
+    if (share === 1) return after[trace]; // to the last digit
+    return after[trace].map((row, at) => between(before[trace][at], row, share));
+  };
   const paintAt = (share) => {
-    const at = (trace) => (share < 1 ? between(before[trace], after[trace], share) : after[trace]);
-    return paintTraces(plot, traces, traces.map((trace) => ({ type: "heatmap", z: at(trace) })));
+    const cells = traces.map((trace) => ({ type: "heatmap", z: cellsAt(trace, share) }));
+    return paintTraces(plot, traces, cells);
   };
   const { film, snapshot } = plot.layout.meta ?? {};
   let start;
   const turn = (now) => {
-    const { meta } = plot.layout;
-    if (plot.iclTurn !== turn || meta?.film !== film || meta.snapshot !== snapshot) return;
+    const meta = plot.layout?.meta; // none if the chart has left
+    if (plot.iclTurn !== turn || meta?.film !== film || meta?.snapshot !== snapshot) return;
     start ??= now;
     const share = Math.min(1, (now - start) / OVER);
     if (paintAt(share) && share < 1) window.requestAnimationFrame(turn);
