@@ -63,7 +63,7 @@ def test_who_never_leaves_counts_with_all_its_tasks(whole):
     assert metrics["the-plateau-grows"].unfinished  # the smallest f has not left
     assert metrics["a-curriculum-shortens-the-plateau"].unfinished
     panel = plateau.EXPERIMENT.drawings[0].draw(run, View())
-    assert panel.title == "3 features: 80 tasks with both, else over 160"
+    assert panel.title == "3 features take 80 tasks with both, else over 160"
     assert panel.data["f = 3"][0] == "not within 160"
 
 

@@ -33,6 +33,7 @@ from icl_core.papers.gdssm.states.load_run import (
     two_over_one_step,
     written_at,
 )
+from icl_core.papers.gdssm.states.recent import VARIANTS
 from icl_core.papers.gdssm.states.words import WORDS
 
 STYLES = {
@@ -253,7 +254,9 @@ def recent(run: Run, view: Any) -> Panel:
 def variants(run: Run, view: Any) -> Panel:
     """Tabulate what every rule loses at two drifts."""
     at = run["recent/at"].tolist()
-    table = pd.DataFrame({"rule": [SHORT[id] for id in (*run.names("recent"), KALMAN.id)]})
+    ids = [*run.names("recent"), KALMAN.id]
+    updates = [(VARIANTS[id][0] if id in VARIANTS else KALMAN).equation for id in ids]
+    table = pd.DataFrame({"rule": [SHORT[id] for id in ids], "update": updates})
     for kind, what in (("all", "all drifts"), ("half", "half drifts")):
         for drift in (0.3, 0.5):
             column = run[f"recent/{kind}"][:, at.index(drift)]

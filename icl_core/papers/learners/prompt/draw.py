@@ -297,8 +297,7 @@ def solver(run: Run, view: View) -> Panel:
         lines=lines,
     )
     data = pd.DataFrame({"k": k, "share left": shares}).round(6)
-    last_but_one = share_text(shares.tolist()[-2:][0])
-    return WORDS.panel("solver", run, view, figure, data=data, share=last_but_one)
+    return WORDS.panel("solver", run, view, figure, data=data, share=share_text(shares[-2:][0]))
 
 
 def held(run: Run, view: View) -> Panel:

@@ -91,7 +91,7 @@ def errors(run: Run, view: View) -> Panel:
         "errors",
         run,
         view,
-        figures.seated(figure, figures.WIDE),
+        figures.seated(figure, figures.HALF),
         data=pd.DataFrame(
             {"pairs": x} | {learner.id: prompt.errors[learner.id] for learner in members(run, view)}
         ),
