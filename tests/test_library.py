@@ -109,11 +109,11 @@ def test_a_run_gives_its_files_numbers(run):
     np.testing.assert_array_equal(run.weights(0)["P"], contracts["frozen/P"])
     name = run.drawings[0]
     assert run.plot(name, step=0).to_dict() == run.panel(name, step=0).figure.plotly().to_dict()
-    with pytest.raises(icl.BadSetting, match="the drawing must be one of first, "):
+    with pytest.raises(icl.BadSetting, match="the drawing must be one of second, "):
         run.plot("nope")
     with pytest.raises(icl.BadSetting, match="step must be 0 or more, got -1"):
         run.weights(-1)
-    with pytest.raises(icl.BadSetting, match="the drawing must be one of first, "):
+    with pytest.raises(icl.BadSetting, match="the drawing must be one of second, "):
         run.panel("nope")
     seen_at_1 = run.plot("memories", snapshot=np.int64(1)).to_dict()
     assert seen_at_1 == run.plot("memories", step=run.steps[1]).to_dict()

@@ -15,7 +15,7 @@ def test_the_first_paint_shows_a_run(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy")
     expect(heading(tab, "The loss falls")).to_be_visible()
     expect(tab.get_by_text("After 300 steps")).to_be_visible()
-    expect(tab.get_by_role("button", name="1 claim: 1 reproduced")).to_be_visible()
+    expect(tab.get_by_role("button", name="1 of 1 claim reproduced")).to_be_visible()
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 

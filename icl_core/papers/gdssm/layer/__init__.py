@@ -108,7 +108,7 @@ EXPERIMENT = Experiment(
         Drawing(
             "difference",
             state.difference,
-            HELD,
+            STATE,
             BESIDE,
             applies=_several_features,
             explanations=state.explain_difference,
