@@ -123,7 +123,9 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     until(lambda: outlined(tab, "w_k1") == [6], "the cell of the link stays outlined")
     tab.get_by_text("The numbers behind every panel").click()
     table = saved(tab, "second", tab.get_by_role("button", name="Table (csv)").first)
-    assert table.splitlines()[0].startswith('"query / key","1 \'h\'","2 \'o\'"')
+    assert table.splitlines()[0].startswith(
+        '"query / attended to (right: predicted)","1 \'h\'","2 \'o\'"'
+    )
     tab.get_by_role("link", name="Claims").click()
     expect(tab.locator(".icl-links")).to_have_count(0)
 

@@ -103,7 +103,7 @@ def test_a_map_holds_the_readings_and_names_its_rows_and_columns(triggers):
             [str(t) for t in range(2, T + 1)], [str(t) for t in range(1, T)],
             "position of the query", "position of the key",
         ),
-        "W_K2": (few, few, "query", "key, remapped by layer 1"),
+        "W_K2": (few, few, "query", "key, after layer 1"),
         "W_O2": (letters, letters, "output", "input"),
         "W_F": (letters, letters, "output", "input"),
     }  # fmt: skip

@@ -17,7 +17,7 @@ PRESETS = "layer, 1-D, three layers, full, one feature, two layers, 1-D two laye
 @pytest.mark.parametrize("preset", first_is_short(PRESETS.split(", "), 3))
 def test_the_terms_make_the_number_that_the_map_shows(preset):
     run = shipped(LAYER, preset)
-    names = {"weights"} if run.config.f == 1 else {"state", "exact", "difference", "weights"}
+    names = {"weights"} if run.config.f == 1 else {"state", "exact", "weights"}
     drawings = explained(LAYER, run)
     assert {drawing.name for drawing in drawings} == names
     for drawing in drawings:

@@ -204,5 +204,5 @@ def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
         )
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
     labels = visible_characters([task.characters[i] for i in tokens])
-    kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")
+    kinds = ("query", "key, after layer 1") if name == "W_K2" else ("output", "input")
     return Scores(matrix, labels, labels, *kinds)

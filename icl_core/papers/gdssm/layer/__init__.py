@@ -105,14 +105,6 @@ EXPERIMENT = Experiment(
             wide=True,
             explanations=weights.explain_weights,
         ),
-        Drawing(
-            "difference",
-            state.difference,
-            STATE,
-            BESIDE,
-            applies=_several_features,
-            explanations=state.explain_difference,
-        ),
         *(
             Drawing(
                 name,

@@ -210,7 +210,7 @@ def _named(run: Run, lemma: str) -> tuple[tuple[str, str], tuple[list[str], list
         places = [str(t + 1) for t in range(run.config.T)]
         return ("position of the query", "position of the key"), (places, places)
     characters = figures.visible_characters(task_of(run.config).characters)
-    axes = ("query", "key, remapped by layer 1") if lemma == "4" else ("output", "input")
+    axes = ("query", "key, after layer 1") if lemma == "4" else ("output", "input")
     return axes, (characters, characters)
 
 

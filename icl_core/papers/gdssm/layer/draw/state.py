@@ -28,15 +28,13 @@ from icl_core.papers.gdssm.layer.words import WORDS
 from icl_core.papers.gdssm.shared.load_run import row_of, trained_at
 from icl_core.papers.gdssm.shared.weights import powers
 
-TITLES = ("State", "Exact sum", "Difference")
+TITLES = ("State", "Exact sum")
 SAYS = (
     "What each example has added to the state, with all later decays, times the factor "
     "{factor}; beside it what the "
     "exact sum counts for it.",
     "Each example adds the product of two of its numbers: minus N times the gradient is nothing "
     "but their sum.",
-    "What each example has added to the state, times the factor {factor}, less what the exact "
-    "sum counts for it.",
 )
 
 
@@ -51,21 +49,15 @@ def exact(run: Run, view: Any) -> Panel:
     return WORDS.panel("exact", run, view, _map(held(run, view), 1))
 
 
-def difference(run: Run, view: Any) -> Panel:
-    """Draw state minus sum."""
-    memory = held(run, view)
-    return WORDS.panel("difference", run, view, _map(memory, 2), off=memory.off)
-
-
 def _map(memory: Held, index: int) -> Figure:
-    """Draw one of the three maps of what is held."""
+    """Draw the state or the exact sum."""
     matrix = list(memory.maps.values())[index]
     return figures.small_map(matrix, (None, None), memory.axes, memory.total, memory.limit)
 
 
 def _explain_map(index: int, run: Run, view: Any) -> list[Map]:
-    """Explain a map of the state, of the exact sum or of their difference; the rows of a vector are
-    numbers of pairs read."""
+    """Explain the map of the state or of the exact sum; the rows of a vector are numbers of pairs
+    read."""
     memory = held(run, view)
     matrix = np.asarray(list(memory.maps.values())[index], np.float32)
     rows, columns = ([str(i + 1) for i in range(size)] for size in matrix.shape)
@@ -76,18 +68,17 @@ def _explain_map(index: int, run: Run, view: Any) -> list[Map]:
 def _explain_sum(
     index: int, run: Run, view: Any, memory: Held, row: int, column: int
 ) -> Explanation:
-    """Explain a number of the state, of the exact sum, or their difference, as a sum over
-    examples."""
+    """Explain a number of the state or of the exact sum as a sum over examples."""
     vector = memory.state.shape[1] == 1
     pairs, at = (row + 1, 0) if vector else (memory.shown, row)
     ours, exact = (added[:, at, column] for added in contributed(run, view, pairs))  # [pairs]
     ours = memory.factor * ours
-    values = (ours, exact, ours - exact)[index]
+    values = (ours, exact)[index]
     says = [""] * pairs
     if index == 0:  # the state's
         says = [f"exact: {number_text(float(value))}" for value in exact]
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
-    sums = (memory.state, memory.exact, memory.state - memory.exact)[index]
+    sums = (memory.state, memory.exact)[index]
     total = sums[pairs - 1, at, column]
     exact_total = Term("the exact sum", float(memory.exact[pairs - 1, at, column]), memory.total)
     beside = (exact_total,) if index == 0 else ()
@@ -101,9 +92,7 @@ def _explain_sum(
     )
 
 
-explain_state, explain_exact, explain_difference = (
-    partial(_explain_map, index) for index in range(3)
-)
+explain_state, explain_exact = (partial(_explain_map, index) for index in range(2))
 
 
 def along(run: Run, view: Any) -> Panel:
