@@ -1,12 +1,20 @@
 """The names of the lines of a figure on the stage, in rows of text above its plot."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from icl_core import registry
+from icl_core.contract.experiment import Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import COLOURS, Curve, bars, curves, legend_line, seated, themed
 from icl_core.figures.stage_seat import ROW, width_of
+from pages.ui.stage import films, panels
 from tests.seats import names_of, rows_of
+
+ROOT = Path(__file__).parents[1]
 
 
 def test_names_stand_in_rows_with_their_signs():
@@ -45,3 +53,15 @@ def _luminance(colour: str) -> float:
     shares = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     linear = np.where(shares < 0.04, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
     return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize("id", registry.experiment_ids())
+def test_the_page_can_lay_out_the_stage_of_every_preset(id):
+    """The style of the page has a rule for each of these keys (pages/ui/browser/page.css)."""
+    experiment = registry.experiment(id)
+    style = (ROOT / "pages/ui/browser/page.css").read_text(encoding="utf-8")
+    for preset in experiment.presets:
+        drawings = panels.stage_drawings(experiment, Run(preset.config, {}))
+        key = films._grid(drawings)
+        rule = re.sub(r"by\d.*", "", key)
+        assert key == "stage-1x1" or f"st-key-{rule}" in style, (preset.name, key)

@@ -37,7 +37,8 @@ const layOut = () => {
       const title = seat.querySelector("h3 [data-title]");
       if (!title) continue;
       put(title, "role", isLarge ? null : "button");
-      put(title, "tabindex", isLarge ? null : "0");
+      const kept = title === document.activeElement ? "-1" : null; // the focus stays where it is
+      put(title, "tabindex", isLarge ? kept : "0");
       put(title, "title", isLarge ? null : "Make this panel the large one");
     }
   }

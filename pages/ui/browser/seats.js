@@ -67,8 +67,9 @@ const barLength = ({ coloraxis, xaxis, yaxis, margin }, width, height) => {
   return share < NEARLY ? Math.round(100 * share) / 100 : undefined;
 };
 
+const NARROW = 300; // pixels of a small seat
+
 /* Whether a chart stands in a small seat beside the large panel, which is where its colour bar can be read. */
-const NARROW = 300; // pixels
 const isBare = (plot, { coloraxis }) =>
   Boolean(coloraxis?.colorbar) && plot.clientWidth < NARROW * growth() && plot.closest('[class*="st-key-stage-lead-"]') &&
   !plot.closest("[data-large]");

@@ -79,8 +79,9 @@ def seat_panels(
 
 def _grid(drawings: Sequence[Drawing]) -> str:
     """Return the key of the stage's container, by which page.css lays it out: the first panel is
-    large, until the visitor makes another one large. The others stand in a row below it if it is
-    wide, else beside it in one or two rows of one to three seats; of these a wide panel takes two.
+    large, until the visitor makes another one large. The others stand in a row of two to four seats
+    below it if it is wide, else beside it in one or two rows of one to three seats; of these a wide
+    panel takes two.
     """
     first, *others = drawings
     if not others:

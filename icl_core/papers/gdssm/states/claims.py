@@ -128,10 +128,7 @@ MOMENTUM = ours(
     id="momentum-is-idle-under-drift",
     panel="variants",
     label="the most that momentum saves the delta rule, with a decay or without",
-    text=(
-        "Momentum saves the delta rule nothing at any drift, with a decay or without; a decay, for "
-        "half the numbers, does."
-    ),
+    text="Momentum saves the delta rule nothing at any drift, with a decay or without.",
     at=WHERE_SOME_DRIFT,
     at_most=0.0,
     tolerance=0.005,

@@ -267,7 +267,7 @@ def variants(run: Run, view: Any) -> Panel:
         view,
         table=table,
         data=table,
-        by_momentum=abs(round(1 - recent_over(run, "momentum", "delta", "all"), 4)),
+        by_momentum=max(0.0, round(1 - recent_over(run, "momentum", "delta", "all"), 4)),
         by_decay=1 - recent_over(run, "decay", "delta", "all"),
     )
 

@@ -3,9 +3,9 @@ features, each with the settings that are best for the drift.
 
 After every pair column i of W keeps the share c_i = √(1 − ρ_i²) of itself. With a row
 ŵ = ∑ y_t v_t, as every rule has it, E |ŵ|² = ∑ v_sᵀv_t ∑_i c_i^|s − t| x_si x_ti and
-E ŵᵀw = ∑_t ∑_i c_i^(N − t) x_ti v_ti, where w is that of the query, give the loss at the best gain
-as in `expected`. Settings follow the gradient of this loss over some prompts (`follow`), and the
-loss is a mean over others.
+E ŵᵀw = ∑_t ∑_i c_i^(N − t) x_ti v_ti, with t from 0, where w is that of the query, give the loss at
+the best gain as in `expected`. Settings follow the gradient of this loss over some prompts
+(`follow`), and the loss is a mean over others.
 """
 
 from collections.abc import Mapping

@@ -319,7 +319,9 @@ def held(run: Run, view: View) -> Panel:
         for pairs in dict.fromkeys((d, run.config.n)):
             if pairs <= run.config.n:
                 row[f"left after {pairs}"] = share_text(float(share[pairs]))
-        row["times Bayes"] = number_text(float(share[-1] / bayes[-1]), 1) if bayes[-1] else "–"
+        row["times Bayes"] = (
+            number_text(float(share[-1] / bayes[-1]), 1) if bayes[-1] > FLOOR else "–"
+        )
         rows.append(row)
     table = pd.DataFrame(rows)
     return WORDS.panel("held", run, view, table=table, data=table)

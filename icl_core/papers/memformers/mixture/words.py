@@ -36,8 +36,9 @@ def _apart(run: Run, method: str) -> float:
 
 def _still_learning(run: Run, view: Any) -> bool:
     """Return whether the loss of every head still fell when its training ended."""
-    losses = [run[name] for name in run.tensors if name.startswith("curve/l")]
-    return all(still_falling(loss, steps=run["curve/step"]) for loss in losses)
+    heads = ("curve/linear", "curve/lfom")
+    losses = [run[name] for name in run.tensors if name.startswith(heads)]
+    return bool(losses) and all(still_falling(loss, steps=run["curve/step"]) for loss in losses)
 
 
 def _on_each_curve(run: Run, view: Any) -> str:

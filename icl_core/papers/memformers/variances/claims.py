@@ -222,8 +222,8 @@ def _by_chance(run: Run, index: int, printed: float) -> str:
     return (
         " Here queries are integrated out. On 1000 prompts with a query each, as theirs, these "
         f"heads have {number_text(logs.mean(), 2)} with a standard deviation of {logs.std():.2f} "
-        f"over {logs.size} batches; {(logs >= printed).mean():.0%} are at the printed point or "
-        "above it."
+        f"over {logs.shape[1]} batches and {len(logs)} seeds; {(logs >= printed).mean():.0%} are "
+        "at the printed point or above it."
     )
 
 
