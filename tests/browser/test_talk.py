@@ -73,6 +73,7 @@ def test_a_panel_is_saved_with_its_title_in_the_page_s_type(window: Window, serv
     tab = window()
     tab.add_init_script(KEEP_PRINTED)
     go(tab, f"{server}/toy")
+    tab.locator("[data-title=weights]").click()  # the large panel has tools
     chart = tab.locator(".st-key-chart-weights .js-plotly-plot")
     chart.hover()
     picture = saved(tab, chart.locator("[data-title='Save as SVG']")).read_text("utf-8")
