@@ -5,7 +5,7 @@ const DESIGNED = { width: 1280, height: 720 }; // pixels of the window for which
 const NAMES = "key"; // the annotation that holds a figure's names (icl_core/figures/stage_seat.py)
 const BETWEEN = "   "; // between two names
 const ROW = 17; // pixels of height of a row of names
-const FILLED = 0.86; // share of its room that a row may take: lines and symbols are drawn wider than they measure
+const FILLED = 0.9; // share of its room that a row of names may take: long numbers of an axis push it to the right
 const NEARLY = 0.98; // share of the room's height from which a colour bar is as long as its map
 const BARE_MARGIN = 12; // pixels at the right of a map without a colour bar
 const AS_IT_IS = { id: "" }; // how a figure fits for which nothing has to change
@@ -85,12 +85,12 @@ const seatFit = (plot, layout) => {
   const larger = factor === 1 ? layout : enlarged(layout, factor);
   const names = larger.annotations?.find(isNames);
   const room = FILLED * (width - larger.margin.l - (names?.xshift ?? 0));
-  const given = names?.text.split("<br>").length ?? 0;
-  const rows = names ? rowsOf(names, family, room).length : 0;
+  const given = names?.text.split("<br>") ?? [];
+  const rows = names ? rowsOf(names, family, room) : [];
   const bare = isBare(plot, layout);
   const len = bare ? undefined : barLength(larger, width, height);
-  const fit = { factor, room, family, len, bare, above: factor * ROW * (rows - given) };
-  const fits = !width || (factor === 1 && rows === given && !len && !bare);
+  const fit = { factor, room, family, len, bare, above: factor * ROW * (rows.length - given.length) };
+  const fits = !width || (factor === 1 && String(rows) === String(given) && !len && !bare);
   return { ...fit, id: fits ? "" : JSON.stringify(fit) };
 };
 
