@@ -30,7 +30,15 @@ const replace = (plot, panel, index, fit, isMoving) => {
   plot.iclFilm = nameOf(film, fit.id);
   const drawn = window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
   if (!isMoving && !calm()) goOver(plot, before);
-  return drawn.then(() => rememberRanges(plot));
+  return drawn.then(() => restoreRanges(plot, whole.layout)).then(() => rememberRanges(plot));
+};
+
+/* Where a map of square cells takes another's place, plotly.js may widen a range in place of narrowing the domain. */
+const restoreRanges = (plot, layout) => {
+  const given = Object.entries(layout).filter(([, axis]) => axis?.constrain === "domain" && axis.range);
+  const isOther = ([name, { range }]) => String(drawnAxis(plot, name)?.range) !== String(range);
+  if (!given.some(isOther)) return undefined;
+  return window.Plotly.relayout(plot, Object.fromEntries(given.map(([name, { range }]) => [`${name}.range`, [...range]])));
 };
 
 /* Let the numbers of maps go over from those `before` to those of the figure that has just been drawn, where they have

@@ -8,9 +8,12 @@ const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `windo
 const DELAY = 60; // milliseconds without a change of the page after which the charts are looked at
 const SMALLEST_TYPE = 0.75; // of the headline in one line, as a share of its usual type
 
+const opened = (window.iclOpened ??= new Set()); // names of the clocks that have played by themselves in this visit
+
 class Clock extends Transport {
-  constructor(root) {
+  constructor(root, name) {
     super(root.querySelector(".clock"), root.querySelector(".headline"));
+    this.name = name;
     this.menu = root.querySelector(".menu");
     this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // it stays from page to page
     this.resting = undefined; // index where the clock rested last, or where the server put it
@@ -53,7 +56,8 @@ class Clock extends Transport {
      way to the server, the address stands where it stood before, and the clock does not follow it. `send` tells the
      server. */
   update(data, send) {
-    const opens = !this.data && data.play && data.at > 0 && !calm();
+    const opens = !this.data && data.play && data.at > 0 && !calm() && !opened.has(this.name);
+    opened.add(this.name);
     this.opens ||= opens;
     const isOtherRun = !this.data || this.data.run !== data.run;
     if (this.sentAt === data.answers) this.sentAt = null;
@@ -244,13 +248,13 @@ class Clock extends Transport {
     if (film === undefined || this.drawing.has(name)) return; // a chart without a film shows a run in training
     const isOtherFilm = nameOf(film, formerFit) !== nameOf(panel.film, fit.id);
     const isThere = isAt(plot, this.index, this.moving);
+    if (!isOtherFilm && isThere) this.entitle(name, panel, this.index); // titles may come after the figure
     if (isOtherFilm ? !panel.whole : isThere || !frameOf(panel, this.index)) return;
     let done = false;
     await this.drawOne(name, async (index) => {
       if (isOtherFilm) await replace(plot, panel, index, fit, this.moving);
       else await showFrame(plot, fitted(frameOf(panel, index), fit), this.moving);
-      const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
-      if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
+      this.entitle(name, panel, index);
       done = true;
     });
     // while this one was drawn another film may have come, the seat may have got another size, and Streamlit may have
@@ -259,6 +263,13 @@ class Clock extends Transport {
     const { film: filmNow, fit: fitNow } = plot.layout?.meta ?? {};
     const isKept = !done || !panel.whole || nameOf(filmNow, fitNow) === nameOf(panel.film, fit.id);
     if (panel.film !== stage.panels.get(name)?.film || !isSameSeat || !isKept) this.draw();
+  }
+
+  /* Write a panel's title at a snapshot, if it is another one. */
+  entitle(name, { titles }, index) {
+    const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
+    const text = titles?.[index];
+    if (title && text && title.textContent !== text) title.textContent = text;
   }
 
   end() {
@@ -272,7 +283,7 @@ class Clock extends Transport {
 }
 
 export default function ({ parentElement, data: { key }, setStateValue }) {
-  const clock = (parentElement.iclClock ??= new Clock(parentElement));
+  const clock = (parentElement.iclClock ??= new Clock(parentElement, key));
   const hear = ({ detail }) => {
     const data = stage.clocks.get(key);
     if (data && detail === key) clock.update(data, setStateValue);

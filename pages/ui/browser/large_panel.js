@@ -31,8 +31,9 @@ const layOut = () => {
     for (const name of ["--needed-width", "--needed-height"]) {
       stage.style.setProperty(name, needed.getPropertyValue(name) || "0px");
     }
+    const isPhone = window.innerWidth <= 900; // where all are as wide as the window
     for (const seat of seats) {
-      const isLarge = seat === large;
+      const isLarge = isPhone || seat === large;
       put(seat.parentElement, "data-large", isLarge ? kind : null);
       const title = seat.querySelector("h3 [data-title]");
       if (!title) continue;
@@ -67,6 +68,7 @@ const keepOneLarge = () => {
   window.addEventListener("click", choose, true);
   window.addEventListener("keydown", choose, true);
   window.addEventListener("icl-clock", later);
+  window.addEventListener("resize", later);
   later();
   return () => {
     observer.disconnect();
@@ -74,5 +76,6 @@ const keepOneLarge = () => {
     window.removeEventListener("click", choose, true);
     window.removeEventListener("keydown", choose, true);
     window.removeEventListener("icl-clock", later);
+    window.removeEventListener("resize", later);
   };
 };

@@ -90,8 +90,8 @@ _NARROWEST = 0.8  # of the size that a figure needs, the share below which it sc
 
 
 def _make_room_in_seat(name: str, figure: Figure) -> None:
-    """Make room for a figure in its seat on the stage: the large seat grows with it; where it has
-    less than a share of the width that it needs, it scrolls."""
+    """Make room for a figure in its seat on the stage: the large seat grows with it, and scrolls
+    where it has less than a share of the width that it needs; a small one shows all of it."""
     width, height = figure.needed
     if not width:
         return
@@ -99,10 +99,12 @@ def _make_room_in_seat(name: str, figure: Figure) -> None:
     charts = f"{seats} :has(> .stPlotlyChart), {seats} [class*='st-key-chart-']"
     # in a narrow window the width decides how large a map of square cells is
     map_height = f"max({int(_NARROWEST * height)}px, min({height}px, 34vw))"
+    least = f"min-width: {int(_NARROWEST * width)}px;"
     st.html(
         f"<style>{seats} {{ overflow-x: auto; --needed-width: {width}px; "
         f"--needed-height: calc({map_height} + {_TITLE_HEIGHT}px); }} "
-        f"{charts} {{ min-width: {int(_NARROWEST * width)}px; }}</style>"
+        f"@media (max-width: 900px) {{ {charts} {{ {least} }} }} "
+        f"[data-large] :is({charts}) {{ {least} }}</style>"
     )
 
 
