@@ -98,7 +98,7 @@ class AtlasSlider {
     const last = this.texts.length - 1;
     const distance = (index) => Math.abs(left + (width * index) / last - clientX);
     const nearest = this.marks.reduce((best, mark) => (distance(mark) < distance(best) ? mark : best));
-    if (distance(nearest) <= Math.min(SNAP, width / last / 3)) return nearest; // stops between marks can be reached
+    if (distance(nearest) <= SNAP) return nearest;
     return Math.round(Math.max(0, Math.min(1, (clientX - left) / width)) * last);
   }
 
