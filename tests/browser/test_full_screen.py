@@ -35,6 +35,13 @@ SAYS = """mark => [parseFloat(getComputedStyle(mark, '::after').width),
     mark.parentElement.getBoundingClientRect().width]"""
 
 
+def fits(plot: Locator) -> bool:
+    """Whether the chart has a colour bar, as high as its map."""
+    has_bar = plot.locator(".colorbar .cbfills").count() > 0
+    bar = plot.evaluate(BAR) if has_bar else {"map": 0, "colours": 100}
+    return abs(bar["colours"] - bar["map"]) <= 6
+
+
 def enlarge(plot: Locator) -> None:
     plot.hover()
     plot.locator("[data-title=Fullscreen]").click()
@@ -48,8 +55,9 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     tab = page_at("/birth?drawer=Graft", colours=colours)
     plot = tab.locator(f"{place} .js-plotly-plot").first
     plot.scroll_into_view_if_needed()
-    if "chart" in place:  # the large panel has tools
+    if "chart" in place:  # the large panel has tools, and its map a colour bar
         tab.locator("[data-title=first]").click()
+        until(lambda: fits(plot), "its bar is as high as its map")
     tab.locator(".headline").filter(has_text=".").wait_for()
     before = plot.evaluate(SIZE)
     heading = "[data-title=first]" if "chart" in place else ".st-key-drawer h3"
