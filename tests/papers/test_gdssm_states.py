@@ -202,7 +202,8 @@ def test_losses_are_those_of_tasks_whose_columns_drift(name):
     """The same loss by drawing W, in which the first columns alone drift."""
     rule, settings = VARIANTS[name]
     generator = torch.Generator().manual_seed(4)
-    x, count = 2 * torch.rand(N + 1, F, 30_000, generator=generator).double() - 1, 30_000
+    count = 30_000
+    x = 2 * torch.rand(N + 1, F, count, generator=generator).double() - 1
     drift = torch.tensor([0.6] * (F - 1) + [0.0]).double()[:, None]
     w = torch.randn(F, count, generator=generator).double()
     labels = []

@@ -13,7 +13,7 @@ from icl_core.figures import CONFIG
 from icl_core.figures.streamlit_figure import StreamlitFigure
 
 _TITLE = """<div class="seat-title"{live}>
-<h3><span data-whose="{whose}" data-title="{name}">{title}</span></h3>
+<h3 aria-level="2"><span data-whose="{whose}" data-title="{name}">{title}</span></h3>
 <span class="caption" tabindex="0" role="note"
   aria-label="{caption}" data-caption="{caption}">?</span>{tag}</div>"""
 

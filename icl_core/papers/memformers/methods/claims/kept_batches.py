@@ -291,12 +291,17 @@ def heads(run: Run) -> list[Metric]:
     )
     for claim, tested_on in rows:
         if _as_long(claim, run):
-            many, one = (
-                log_from_least(run[f"{folder}/{tested_on}"])[:, 2:4].mean(1)
-                for folder in ("evaluated", "beside/one-head")
-            )
-            metrics.append(Metric.over_seeds(claim, many - one, reason=_by_batch(many - one)))
+            above_one = _heads_over_one(run, tested_on, slice(2, 4))
+            metrics.append(Metric.over_seeds(claim, above_one, reason=_by_batch(above_one)))
     return metrics
+
+
+def _heads_over_one(run: Run, tested_on: str, depths: slice) -> np.ndarray:
+    """Return by how much the log-loss of several heads is above that of one, as a mean over the
+    models of `depths`, [seeds]."""
+    folders = ("evaluated", "beside/one-head")
+    logs = [log_from_least(run[f"{folder}/{tested_on}"]) for folder in folders]  # [seeds, depths]
+    return (logs[0] - logs[1])[:, depths].mean(1)
 
 
 def over_batches(run: Run) -> np.ndarray:
@@ -307,11 +312,7 @@ def over_batches(run: Run) -> np.ndarray:
     on fresh prompts.
     """
     if has_one_head(run.config):
-        many, one = (
-            log_from_least(run[f"{folder}/train"])[:, -2:].mean(1)
-            for folder in ("evaluated", "beside/one-head")
-        )
-        return many - one
+        return _heads_over_one(run, "train", slice(-2, None))
     if run.config.batch <= FEW:
         own, cg = (run[name] for name in ("evaluated/train", "baseline/cg_train"))
         return (log_from_least(own) - log_from_least(cg))[:, -1]
