@@ -12,6 +12,7 @@ from icl_core.contract.figure import Figure
 from icl_core.evidence import measurements
 from icl_core.figures.frames import tag_figure
 from icl_core.runs import store
+from icl_core.share.stage_films import packed, states_message
 from pages.ui.claims import verdicts
 from pages.ui.front import tour_end
 from pages.ui.link import same_tab_links
@@ -198,4 +199,4 @@ def _draw_seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> 
         panel = opening.panels[name](run, index)
         figure = panel.figure and figures.themed(panel.figure, dark)
         panels.append(tag_figure(replace(panel, figure=figure), film, index))
-    return _Seat(name, panels, playback.pack_states(name, film, film, panels))
+    return _Seat(name, panels, packed(states_message(name, film, film, panels)))

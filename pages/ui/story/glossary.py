@@ -4,15 +4,14 @@ sentences make them reachable by keyboard."""
 import re
 from functools import cache
 from html import escape
-from pathlib import Path
 
 import streamlit as st
 
 from icl_core import registry
+from icl_core.figures.frames import browser_file
 
-_JS = (Path(__file__).parents[1] / "browser" / "words.js").read_text(encoding="utf-8")
 _WORDS = st.components.v2.component(
-    "icl_words", html="<span hidden></span>", js=_JS, isolate_styles=False
+    "icl_words", html="<span hidden></span>", js=browser_file("words.js"), isolate_styles=False
 )
 _SEPARATOR = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
 
