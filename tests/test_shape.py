@@ -110,7 +110,7 @@ LAYERS = (
     ("comparison", "evidence", "share"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
-    ("build", "library"),
+    ("build", "library", "site"),
     ("command",),
     ("__main__",),
 )

@@ -35,13 +35,12 @@ def _read(name: str) -> str:
 _LINK = st.components.v2.component(
     "icl_link", html=_read("link.html"), css=_read("link.css"), js=_read("link.js")
 )
+_TALK_SCRIPTS = ("plotly_parts.js", "picture_parts.js", "talk.js", "parts.js")
 _TALK = st.components.v2.component(
     "icl_talk",
     html=_read("talk_menu.html"),
     css=_read("link.css"),
-    js="".join(map(frames.browser_file, ("plotly_parts.js", "picture_parts.js", "talk.js")))
-    + _read("parts.js")
-    + _read("talk_menu.js"),
+    js="".join(map(frames.browser_file, _TALK_SCRIPTS)) + _read("talk_menu.js"),
 )
 
 

@@ -17,11 +17,11 @@ from icl_core.contract.drawers import EVIDENCE, GROUPS, WHY, group_of
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
+from icl_core.evidence.evidence_html import evidence_html
 from icl_core.evidence.measurements import Summary
 from icl_core.figures.frames import browser_file
 from icl_core.figures.svg import model_svg_text, picture
 from icl_core.share.stage_films import stage_drawings
-from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
@@ -83,7 +83,7 @@ def show(
                 if requested == NUMBERS:
                     _numbers(setting, run, cell)
                 elif requested == EVIDENCE:
-                    evidence.show(summaries)
+                    st.html(evidence_html(summaries))
                 elif requested == MODEL:
                     _model(setting, run, hidden)
                 elif requested == sweep.SWEEP:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
-from icl_core.contract import knobs
+from icl_core.contract import knobs, number_text
 from icl_core.contract.experiment import CannotDraw, Drawing, Run
 from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation, Map
 from icl_core.contract.knobs import BadSetting
@@ -337,4 +337,4 @@ def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _number(value: float) -> str:
-    return formats.number(value, digits=4, grouped=False)
+    return number_text.number(value, digits=4, grouped=False)

@@ -1,0 +1,1 @@
+"""The site: what the dashboard shows of the shipped runs, as plain files that need no server."""
