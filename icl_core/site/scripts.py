@@ -11,7 +11,15 @@ from icl_core.figures.frames import browser_file, clock_script
 from icl_core.figures.style import TO_DARK
 
 _BROWSER = Path(__file__).parent / "browser"
-PLOTLY = (_BROWSER / "plotly-cartesian.min.js", _BROWSER / "plotly-LICENSE.txt")
+# Copied as they are: plotly.js for Cartesian charts (npm's plotly.js-cartesian-dist-min 4.1.1), and
+# the dashboard's type (@fontsource-variable/source-sans-3 5.3.1), each with its licence.
+COPIED = tuple(
+    _BROWSER / name
+    for name in (
+        *("plotly-cartesian.min.js", "plotly-LICENSE.txt"),
+        *("source-sans-latin.woff2", "source-sans-greek.woff2", "source-sans-LICENSE.txt"),
+    )
+)
 _COMPONENTS = {
     "iclWiden": lambda: browser_file("parts.js") + "\nreturn widen;",
     "iclClock": lambda: clock_script(),

@@ -104,10 +104,10 @@ def _put(folder: Path, name: str, value: Any) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    """Write the page, its scripts, its style, plotly.js and the pictures of the gallery."""
+    """Write the page, its scripts, its style and type, plotly.js, the pictures of the gallery."""
     for name, text in scripts.files().items():
         (folder / name).write_text(text, encoding="utf-8")
-    for path in scripts.PLOTLY:
+    for path in scripts.COPIED:
         shutil.copyfile(path, folder / path.name)
     pictures = folder / "pictures"
     pictures.mkdir()

@@ -58,7 +58,7 @@ class ExperimentPage {
     const variant = views[queryOf(view)];
     const isMissing = (Object.keys(view).length && !variant) || String(shown) !== String(values) || this.needsMore(texts, asked, base);
     const own = variant ? await load(`${id}/${variant}`) : null;
-    const scene = withView(await load(`${id}/${file}`), own);
+    const scene = alone(withView(await load(`${id}/${file}`), own), fields.panel);
     const storyOf = lesson?.preset ?? texts.presets[0].name;
     const isStorys = preset.name === storyOf && !isOwn;
     return {

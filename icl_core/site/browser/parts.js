@@ -75,4 +75,4 @@ const drawChart = async (place, figure, site, theme, fills = false) => {
 const plotlyIsThere = new Promise((resolve) => {
   const look = () => (window.Plotly ? resolve() : window.setTimeout(look, 30));
   look();
-});
+}).then(() => document.fonts.load('16px "Source Sans"').catch(() => [])); // by which charts measure their texts
