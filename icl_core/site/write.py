@@ -13,12 +13,14 @@ import shutil
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from icl_core import registry
+from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.share import gallery
@@ -28,6 +30,7 @@ from icl_core.site.scenes import Scenes, ShownRun
 
 COMPRESSION = 9
 PROCESSES = min(4, os.cpu_count() or 1)  # that draw at once
+NOT_TOGETHER = "These choices do not go together."
 DATA = "data"  # the folder of what the pages show
 
 
@@ -83,6 +86,13 @@ def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
     for index, drawer in enumerate(drawers):
         held = stage_data.drawer(experiment, run, shown.base, drawer)
         _put(place, f"{shown.name}.{index}", held)
+    for drawer, fields in scenes.drawer_knobs(shown).items():
+        for number, view_fields in enumerate(scenes.drawer_views(shown, fields)):
+            held = {"problem": NOT_TOGETHER}
+            with suppress(BadSetting):
+                view = replace(shown.base, **view_fields)
+                held = stage_data.drawer(experiment, run, view, drawer)
+            _put(place, f"{shown.name}.{drawers.index(drawer)}.{number}", held)
     for name, fields in shown.views.items():
         view = replace(shown.base, **fields)
         panels = stage_data.changed_panels(experiment, scenes.id, run, view, shown.base)

@@ -25,11 +25,14 @@ class Drawers {
     this.names.replaceChildren(...several.map(([name]) => this.button(name, name, name === open[0])));
     this.names.hidden = !several.length;
     const isMissing = state.fields.drawer && !open;
-    const wanted = open ? `${state.file} ${open[0]} ${themeName(state.theme)}` : `${isMissing}`;
+    const choices = open && state.drawerChoices[open[0]];
+    const chosen = choices ? pick(state.view, choices.knobs.map(({ name }) => name)) : {};
+    const wanted = open ? `${state.file} ${open[0]} ${themeName(state.theme)} ${queryOf(chosen)}` : `${isMissing}`;
     if (wanted === this.shown) return;
     this.shown = wanted;
     this.clear();
-    if (open) await this.fill(state, open[0], wanted);
+    if (choices) this.drawer.append(this.choices(choices.knobs, chosen));
+    if (open) await this.fill(state, open[0], wanted, choices?.views[queryOf(chosen)]);
     else if (isMissing) this.drawer.append(h("p", { class: "note" }, `The drawer ${state.fields.drawer} is in the dashboard alone.`));
   }
 
@@ -43,7 +46,18 @@ class Drawers {
     this.drawer.replaceChildren();
   }
 
-  async fill(state, name, wanted) {
+  /* The choices beside a drawer's figures. */
+  choices(knobs, chosen) {
+    const fields = knobs.map(({ name, label, options }) => {
+      const choose = ({ target }) => change({ [name]: target.value === target.dataset.base ? "" : target.value });
+      const base = this.page.baseOf(name);
+      const list = Object.entries(options).map(([value, text]) => h("option", { value, selected: value === (chosen[name] ?? base) }, text));
+      return h("label", {}, h("span", {}, label), h("select", { onchange: choose, "data-base": base, "data-knob": name }, list));
+    });
+    return h("div", { class: "choices" }, fields, h("small", {}, "The stage stays as it is."));
+  }
+
+  async fill(state, name, wanted, view) {
     if (name === "Evidence") {
       const { html } = await load(`${state.id}/evidence`);
       if (wanted === this.shown) this.drawer.replaceChildren(ownLinks(h("div", { html })));
@@ -55,10 +69,12 @@ class Drawers {
       return;
     }
     const index = state.scene.drawers.findIndex(([other]) => other === name);
-    const file = state.ownDrawers.includes(name) ? state.file : state.file.split("-")[0];
-    const held = await load(`${state.id}/${file}.${index}`).catch(() => null);
+    const run = state.file.split("-")[0];
+    const own = state.ownDrawers.includes(name) ? `${state.file}.${index}` : `${run}.${index}`;
+    const held = await load(`${state.id}/${view === undefined ? own : `${run}.${index}.${view}`}`).catch(() => null);
     if (wanted !== this.shown) return;
     if (!held) this.drawer.append(h("p", { class: "note" }, "Of this run of the atlas the site has the stage alone."));
+    else if (held.problem) this.drawer.append(h("p", { class: "problem" }, held.problem));
     else if (held.diagram) this.diagram(held.diagram);
     else this.panels(held.panels, state.theme);
   }
@@ -95,6 +111,8 @@ class Drawers {
     iclDiagram({ parentElement: this.drawer, data: { svg, panels }, setTriggerValue });
   }
 }
+
+const pick = (fields, names) => Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)));
 
 const tableOf = ({ columns, rows }, title) =>
   h(
