@@ -107,7 +107,7 @@ LAYERS = (
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
-    ("comparison", "evidence", "share"),
+    ("comparison", "evidence", "share", "site"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
     ("build", "library"),

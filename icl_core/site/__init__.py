@@ -1,0 +1,1 @@
+"""The dashboard as a folder of plain files, which need no server."""

@@ -1,0 +1,22 @@
+/* A web worker's training: it trains one model from start to end and posts what it measures on the way.
+
+   It is asked by { experiment, setting, seed }. It posts { step, steps, seconds, loss, panels } at every evaluation,
+   and { diverged: step } where the loss is no longer a number. */
+
+function trainInTab({ experiment, setting, seed }, trainers, post) {
+  const begun = performance.now();
+  const Trainer = trainers[experiment];
+  const trainer = new Trainer(setting, new Random(seed));
+  const evaluated = evaluations(setting.steps, ...Trainer.EVALUATIONS);
+  for (let step = 0; ; step++) {
+    if (evaluated.has(step)) {
+      const measured = trainer.evaluate();
+      post({ step, steps: setting.steps, seconds: (performance.now() - begun) / 1000, ...measured });
+    }
+    if (step === setting.steps) return;
+    if (!Number.isFinite(trainer.step())) {
+      post({ diverged: step });
+      return;
+    }
+  }
+}

@@ -1,0 +1,342 @@
+"""Trainings in the browser's tab: what their JavaScript computes beside torch, on equal prompts and
+from equal weights; how they end; and the part of a page in which they grow."""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect, sync_playwright
+from plotly.offline import get_plotlyjs
+from torch import Tensor
+
+import icl_core as icl
+from icl_core import registry
+from icl_core.contract.knobs import values
+from icl_core.in_context_regression import exact_floors
+from icl_core.papers.memformers.shared import task as prompts
+from icl_core.papers.memformers.shared import train as memformers
+from icl_core.papers.memformers.shared import variants
+from icl_core.share.stage_page import script_json
+from icl_core.site import training
+from icl_core.training import loop
+from tests import chromium
+
+STEPS = 10
+CONVERGENCE = "memformers.convergence"
+TRAINED = dict(training.trained_in_tab())
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tab</title>
+<style>body {{ background: {paper} }} {style}</style><script>{plotly}</script></head>
+<body><main><h1 style="color: {ink}">Tab</h1><div id="root"></div></main><script>
+window.iclWorkerSource = {worker};
+{script}
+window.part = new TabTraining(document.getElementById("root"), {options});
+</script></body></html>"""
+# Trains on given batches from given weights; returns of every step the loss and the gradients, and
+# the weights in the end.
+FOLLOW = """({{ setting, fixed, weights, batches }}) => {{
+  const arrays = (named) => Object.fromEntries(Object.entries(named).map(
+    ([name, value]) => [name, Array.isArray(value) ? Float64Array.from(value) : value]));
+  const trainer = new {trainer}(setting, new Random(1));
+  Object.assign(trainer, arrays(fixed));
+  for (const [name, value] of Object.entries(weights)) trainer.weights[name].set(value);
+  const plain = (named) => Object.fromEntries(Object.entries(named).map(
+    ([name, value]) => [name, [...value]]));
+  const steps = batches.map(arrays).map((batch) => {{
+    const {{ loss, gradients }} = trainer.gradients(batch);
+    const before = plain(gradients);
+    return [loss, before, trainer.step(batch)];
+  }});
+  return {{ steps, weights: plain(trainer.weights) }};
+}}"""
+# Trains from start to end, as the worker does; returns what it posted.
+WHOLE = """([experiment, setting, seed]) => {
+  const posted = [];
+  trainInTab({ experiment, setting, seed }, TRAINERS, (message) => posted.push(message));
+  return posted.map(({ step, loss, diverged }) => ({ step, loss, diverged }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    switches = ["--no-sandbox", "--disable-gpu"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium.find(), args=switches)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def scripts(browser) -> Iterator[Page]:
+    """An empty page with the worker's scripts, in which its classes can be called."""
+    page = browser.new_page()
+    table = ", ".join(f"{json.dumps(name)}: {own.trainer}" for name, own in TRAINED.items())
+    page.add_script_tag(content=f"{training.worker_source()}\nconst TRAINERS = {{ {table} }};")
+    yield page
+    page.close()
+
+
+def flat(tensor: Tensor) -> list[float]:
+    return tensor.double().flatten().tolist()
+
+
+def assert_close(ours: Any, theirs: Tensor, tolerance: float) -> None:
+    """Assert that numbers differ by no more than a share of the largest."""
+    expected = np.array(flat(theirs))
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def follow(
+    page: Page,
+    experiment_id: str,
+    config: Any,
+    weights: Mapping[str, Tensor],
+    fixed: Mapping[str, Any],
+    batches: list[dict[str, Any]],
+    objective: Callable[[Mapping[str, Tensor], int], Tensor],
+    optimiser: torch.optim.Optimizer,
+    rate: Callable[[int], float],
+    loss_of: Callable[[Tensor], Tensor] = lambda minimised: minimised,
+) -> None:
+    """Hold a trainer to torch's automatic differentiation and optimiser, step by step."""
+    in_tab = TRAINED[experiment_id]
+    data = {
+        "setting": {**values(config), **in_tab.data(config)},
+        "fixed": fixed,
+        "weights": {name: flat(value) for name, value in weights.items()},
+        "batches": batches,
+    }
+    followed = page.evaluate(FOLLOW.format(trainer=in_tab.trainer), data)
+    for step, (loss, gradients, again) in enumerate(followed["steps"]):
+        optimiser.zero_grad()
+        minimised = objective(weights, step)
+        minimised.backward()
+        assert loss == again == pytest.approx(float(loss_of(minimised.detach())), rel=1e-5)
+        assert gradients.keys() == weights.keys()
+        for name, weight in weights.items():
+            assert weight.grad is not None
+            assert_close(gradients[name], weight.grad, 1e-5)
+        for group in optimiser.param_groups:
+            group["lr"] = rate(step)
+        optimiser.step()
+    for name, weight in weights.items():
+        assert_close(followed["weights"][name], weight.detach(), 1e-5)
+
+
+def doubled(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The first seed's tensors in double precision, to be trained."""
+    return {name: value[0].double().requires_grad_() for name, value in tensors.items()}
+
+
+@pytest.mark.parametrize("objective", ["log", "mean"])
+def test_convergence_follows_torch(scripts, objective):
+    config = replace(
+        TRAINED[CONVERGENCE].config, d=3, layers=3, batch=100, steps=STEPS, objective=objective
+    )
+    generator = torch.Generator().manual_seed(3)
+    weights = doubled({"A": variants.initial(config, generator)["A"][:, 0]})
+    root = variants.start_root("original", prompts.roots(config))[0].double()
+    drawn = [memformers.Batches(config).at(step) for step in range(STEPS)]
+    batches = [
+        {"S": flat(batch.S[0]), "target": flat(batch.target[0]), "prompts": config.batch}
+        for batch in drawn
+    ]
+
+    def minimised(weights: Mapping[str, Tensor], step: int) -> Tensor:
+        S = drawn[step].S[0].double()
+        error = drawn[step].target[0, :, 0].double()  # [d, prompts]
+        for matrix in weights["A"]:
+            gradient = torch.einsum("ikp,kp->ip", S, error)
+            error = error - root @ matrix @ root @ gradient
+        loss = error.square().sum(0).mean()
+        return loss.log() if objective == "log" else loss
+
+    rule = torch.optim.Adam(list(weights.values()), betas=(config.beta_1, config.beta_2))
+    follow(
+        scripts, CONVERGENCE, config, weights, {"root": flat(root)}, batches, minimised, rule,
+        rate=lambda step: config.learning_rate * loop.cosine(STEPS)(step),
+        loss_of=torch.exp if objective == "log" else lambda loss: loss,
+    )  # fmt: skip
+
+
+def test_long_gradients_are_clipped_matrix_by_matrix(scripts):
+    config = replace(TRAINED[CONVERGENCE].config, d=2, layers=2, batch=10, clip=0.01, steps=STEPS)
+    batch = memformers.Batches(config).at(0)
+    data = {"S": flat(batch.S[0]), "target": flat(batch.target[0]), "prompts": 10}
+    call = FOLLOW.format(trainer="Convergence")
+    asked = {"setting": values(config), "fixed": {}, "weights": {}, "batches": [data]}
+    ((_, gradients, _),) = scripts.evaluate(call, asked)["steps"]
+    lengths = np.linalg.norm(np.reshape(gradients["A"], (2, -1)), axis=1)
+    np.testing.assert_allclose(lengths, 0.01)
+
+
+@pytest.mark.parametrize("d, n, layers", [(5, 20, 3), (3, 2, 2), (10, 100, 5), (2, 5, 1)])
+def test_the_floor_is_the_exact_one(scripts, d, n, layers):
+    (best,) = exact_floors(d, n, [layers])
+    floor = scripts.evaluate(f"exactFloor({d}, {n}, {layers})")
+    assert floor["loss"] == pytest.approx(best.loss, rel=1e-9)
+    at = np.array([0.3, 1.7])
+    ours = 1 - sum(b * at ** (power + 1) for power, b in enumerate(floor["coefficients"]))
+    theirs = torch.special.chebyshev_polynomial_t(
+        torch.tensor(2 * at / best.high - 1)[:, None], torch.arange(layers + 1)
+    )
+    np.testing.assert_allclose(ours, (theirs @ best.coefficients).numpy(), atol=1e-8)
+
+
+def test_random_numbers_have_their_laws(scripts):
+    numbers = scripts.evaluate("""() => {
+      const random = new Random(5);
+      const drawn = (count, draw) => Array.from({ length: count }, draw);
+      return {
+        uniform: drawn(20000, () => random.uniform()),
+        normal: drawn(20000, () => random.normal()),
+        chi: drawn(20000, () => random.chi(3) ** 2),
+        same: [new Random(5).word(), new Random(5).word(), new Random(6).word()],
+        rotation: [...random.rotation(4)],
+        wide: [...random.grams(3, 2, 4000)],
+        long: [...random.grams(3, 9, 4000)],
+      };
+    }""")
+    error = 4 / math.sqrt(20000)
+    for name, mean, deviation in (
+        ("uniform", 0.5, 12**-0.5), ("normal", 0, 1), ("chi", 3, math.sqrt(6))
+    ):  # fmt: skip
+        drawn = np.array(numbers[name])
+        assert drawn.mean() == pytest.approx(mean, abs=error * deviation), name
+        assert drawn.std() == pytest.approx(deviation, rel=2 * error), name
+    assert abs(np.mean(np.power(numbers["normal"], 3))) < error * math.sqrt(15)
+    first, again, other = numbers["same"]
+    assert first == again != other
+    U = np.reshape(numbers["rotation"], (4, 4))
+    np.testing.assert_allclose(U @ U.T, np.eye(4), atol=1e-12)
+    for name, n in (("wide", 2), ("long", 9)):  # E S = I, E tr S² = d (n + d + 1) / n
+        S = np.reshape(numbers[name], (3, 3, 4000))
+        np.testing.assert_allclose(S.mean(2), np.eye(3), atol=0.1)
+        assert (S**2).sum((0, 1)).mean() == pytest.approx(3 * (n + 4) / n, rel=0.1)
+
+
+def ends(page: Page, experiment_id: str, seeds: int, **changes: Any) -> list[float]:
+    """The last losses of whole trainings in the tab."""
+    setting = {**training.options(experiment_id)["setting"], **changes}
+    posted = [page.evaluate(WHOLE, [experiment_id, setting, seed]) for seed in range(seeds)]
+    assert all(messages[-1]["step"] == setting["steps"] for messages in posted)
+    return [messages[-1]["loss"] for messages in posted]
+
+
+def test_a_training_that_diverges_says_so(scripts):
+    setting = {**training.options(CONVERGENCE)["setting"], "initial": 1e300, "steps": 10}
+    posted = scripts.evaluate(WHOLE, [CONVERGENCE, setting, 0])
+    assert posted[-1]["diverged"] == 0
+
+
+@pytest.mark.long
+def test_convergence_ends_as_with_torch(scripts):
+    theirs = icl.run(CONVERGENCE).run["curve/loss"][:, -1]  # five seeds
+    spread = float(np.ptp(theirs))
+    for loss in ends(scripts, CONVERGENCE, 2):
+        assert theirs.min() - spread <= loss <= theirs.max() + spread
+
+
+@pytest.mark.parametrize("experiment_id", TRAINED)
+def test_every_position_of_a_slider_is_a_setting(experiment_id):
+    config = TRAINED[experiment_id].config
+    for knob in training.knobs(experiment_id):
+        assert knob["value"] in knob["values"]
+        for position in knob["values"]:
+            assert getattr(replace(config, **{knob["name"]: position}), knob["name"]) == position
+
+
+def test_other_experiments_have_no_training_in_the_tab():
+    others = set(registry.experiment_ids()) - TRAINED.keys()
+    with pytest.raises(ValueError, match="must be one that trains in a tab"):
+        training.options(min(others))
+
+
+@pytest.fixture
+def opened(browser, tmp_path: Path):
+    """Opens a page from a file, in which an experiment can be trained for a few steps."""
+    with_errors: list[tuple[Page, list[str]]] = []
+
+    @contextmanager
+    def open_page(experiment_id: str, dark: bool = False, steps: int = 20, **context: Any):
+        options = training.options(experiment_id, dark)
+        options["setting"]["steps"] = steps
+        paper, ink = (options["colours"][name] for name in ("paper", "ink"))
+        text = PAGE.format(
+            paper=paper, ink=ink, style=training.page_style(), plotly=get_plotlyjs(),
+            worker=script_json(training.worker_source()), script=training.page_script(),
+            options=script_json(options),
+        )  # fmt: skip
+        path = tmp_path / "tab.html"
+        path.write_text(text, encoding="utf-8")
+        window = browser.new_context(**context)
+        page = window.new_page()
+        errors: list[str] = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text))
+        with_errors.append((page, errors))
+        page.goto(path.as_uri())
+        yield page
+        window.close()
+
+    yield open_page
+    assert not [errors for _, errors in with_errors if errors]
+
+
+@pytest.mark.parametrize(
+    "experiment_id",
+    [
+        CONVERGENCE,
+        *(pytest.param(id, marks=pytest.mark.long) for id in TRAINED if id != CONVERGENCE),
+    ],
+)
+def test_charts_grow_while_it_trains(opened, experiment_id):
+    size = {"viewport": {"width": 390, "height": 844}}
+    with opened(experiment_id, dark=True, **size) as page:
+        expect(page.locator(".chart")).to_have_count(0)
+        page.get_by_role("button", name="Train here").press("Enter")
+        expect(page.get_by_role("status")).to_contain_text("Trained: step 20 of 20", timeout=60_000)
+        page.wait_for_selector("#root[data-step='20']")
+        titles = page.locator("h3").all_inner_texts()
+        assert all(titles) and page.locator(".chart .main-svg").count() >= len(titles) >= 2
+        curves = page.evaluate("Object.values(part.curves).map((own) => Object.values(own)[0].x)")
+        assert all(steps[0] == 0 and steps[-1] == 20 and len(steps) > 4 for steps in curves)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        report = Axe().run(page, options={"resultTypes": ["violations"]})
+        assert report.violations_count == 0, report.generate_report()
+
+
+def test_a_slider_starts_anew_and_the_button_stops(opened):
+    with opened(CONVERGENCE, steps=1_000_000) as page:
+        slider = page.get_by_label("layers L")
+        page.get_by_role("button", name="Train here").click()
+        page.wait_for_selector(".chart .main-svg")
+        slider.press("ArrowRight")
+        assert slider.get_attribute("aria-valuetext") == "4"
+        page.wait_for_function("part.last?.panels.identities.maps.length === 4")
+        assert page.evaluate("part.curves.losses.trained.x[0]") == 0
+        page.get_by_role("button", name="Stop").click()
+        expect(page.get_by_role("status")).to_contain_text("Stopped: step")
+        assert page.evaluate("part.worker") is None
+        page.evaluate("part.end()")
+        expect(page.locator("#root > *")).to_have_count(0)
+
+
+@pytest.mark.long
+def test_who_asks_for_less_motion_sees_the_end_alone(opened):
+    with opened(CONVERGENCE, reduced_motion="reduce") as page:
+        page.evaluate("""() => {
+          window.drawn = [];
+          new MutationObserver(() => drawn.push(document.getElementById("root").dataset.step))
+            .observe(document.getElementById("root"), { attributeFilter: ["data-step"] });
+        }""")
+        page.get_by_role("button", name="Train here").click()
+        page.wait_for_selector("#root[data-step='20']")
+        assert page.evaluate("drawn") == ["20"]
