@@ -156,8 +156,8 @@ class Convergence {
       kind: "maps",
       title: `√Σ A √Σ nearly the identity in ${nearly} of ${layers} layer${layers > 1 ? "s" : ""}`,
       caption:
-        "One map for each layer, divided by the mean of its diagonal. Where A is a multiple of Σ⁻¹, √Σ A √Σ is " +
-        "one of the identity: ones on the diagonal, grey elsewhere. A layer that has learned nothing looks like noise.",
+        "One map for each layer, divided by the mean of its diagonal. Where A is a multiple of Σ⁻¹, √Σ A √Σ " +
+        "is one of the identity: ones on the diagonal, grey elsewhere. A layer that has learned nothing is noise.",
       maps,
       limit: 1.2,
       value: "entry",

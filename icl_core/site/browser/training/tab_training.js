@@ -214,19 +214,21 @@ class TabTraining {
     const bar = { thickness: 10, outlinewidth: 0, x: 1.02, len: 1, tickfont: { size: 13 } };
     const title = { text: value, side: "right", font: { size: 13 } };
     const colorscale = attention ? this.colours.attention : this.colours.signed;
-    const colorbar = { ...bar, title, tickvals: [low, (low + limit) / 2, limit] };
+    const tickvals = [low, (low + limit) / 2, limit];
+    const ticktext = tickvals.map((tick) => String(Number(tick.toPrecision(3))).replace("-", "−"));
+    const colorbar = { ...bar, title, tickvals, ticktext };
     const coloraxis = { colorscale, cmin: low, cmax: limit, colorbar };
     const layout = this.layout({ margin: { l: 30, r: 60, t: 30, b: 30 }, coloraxis, annotations: [] });
     const data = maps.map(({ name, rows, columns, values, labels }, index) => {
       const end = index ? index + 1 : "";
       const x = spans[0](index % columnCount);
       const y = spans[1](Math.floor(index / columnCount)).map((share) => 1 - share).reverse();
-      const named = labels && { tickvals: labels.map((_, at) => at), ticktext: labels };
-      const ticks = named ?? { showticklabels: false, ticks: "" };
+      const unnamed = { showticklabels: false, ticks: "" };
+      const ticks = labels ? { tickvals: labels.map((_, at) => at), ticktext: labels, ticks: "" } : unnamed;
       const plain = { showgrid: false, zeroline: false, constrain: "domain", tickangle: 0, tickfont: { size: 11 } };
       layout[`xaxis${end}`] = { ...plain, ...ticks, domain: x, anchor: `y${end}` };
       const square = { scaleanchor: `x${end}`, autorange: false, range: [rows - 0.5, -0.5], constraintoward: "top" };
-      layout[`yaxis${end}`] = { ...plain, ...ticks, ...square, domain: y, anchor: `x${end}` };
+      layout[`yaxis${end}`] = { ...plain, ...(index % columnCount ? unnamed : ticks), ...square, domain: y, anchor: `x${end}` };
       const where = { xref: "paper", yref: "paper", x: (x[0] + x[1]) / 2, y: y[1] };
       const text = { text: name, showarrow: false, font: { size: 14 }, xanchor: "center", yanchor: "bottom" };
       layout.annotations.push({ ...text, ...where });
