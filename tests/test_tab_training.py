@@ -1,7 +1,6 @@
 """Trainings in the browser's tab: what their JavaScript computes beside torch, on equal prompts and
 from equal weights; how they end; and the part of a page in which they grow."""
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +20,10 @@ import icl_core as icl
 from icl_core import registry
 from icl_core.contract.knobs import values
 from icl_core.in_context_regression import exact_floors
+from icl_core.papers.birth.shared import model, probes
+from icl_core.papers.birth.shared import train as birth
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.task import sample
 from icl_core.papers.gdssm.shared import any_layer, closed_forms, gradient_descent, layer_nd
 from icl_core.papers.gdssm.shared import train as gdssm
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
@@ -37,8 +40,12 @@ from tests.recorder import Recorder
 STEPS = 10
 CONVERGENCE = "memformers.convergence"
 LAYER = "gdssm.layer"
+HEAD = "birth.induction"
 TRAINED = dict(training.trained_in_tab())
+TAB = Path(training.__file__).parent / "browser" / "training"
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tab</title>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; worker-src blob:;
+  script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
 <style>body {{ background: {paper} }} {style}</style><script>{plotly}</script></head>
 <body><main><h1 style="color: {ink}">Tab</h1><div id="root"></div></main><script>
 window.iclWorkerSource = {worker};
@@ -48,8 +55,10 @@ window.part = new TabTraining(document.getElementById("root"), {options});
 # Trains on given batches from given weights; returns of every step the loss and the gradients, and
 # the weights in the end.
 FOLLOW = """({{ setting, fixed, weights, batches }}) => {{
+  const array = (value) => Array.isArray(value) ? Float64Array.from(value)
+    : value instanceof Object ? arrays(value) : value;
   const arrays = (named) => Object.fromEntries(Object.entries(named).map(
-    ([name, value]) => [name, Array.isArray(value) ? Float64Array.from(value) : value]));
+    ([name, value]) => [name, array(value)]));
   const trainer = new {trainer}(setting, new Random(1));
   Object.assign(trainer, arrays(fixed));
   for (const [name, value] of Object.entries(weights)) trainer.weights[name].set(value);
@@ -88,13 +97,23 @@ def browser():
 
 
 @pytest.fixture(scope="module")
-def scripts(browser) -> Iterator[Page]:
-    """An empty page with the worker's scripts, in which its classes can be called."""
-    page = browser.new_page()
-    table = ", ".join(f"{json.dumps(name)}: {own.trainer}" for name, own in TRAINED.items())
-    page.add_script_tag(content=f"{training.worker_source()}\nconst TRAINERS = {{ {table} }};")
-    yield page
-    page.close()
+def scripts(browser) -> Iterator[Callable[[str], Page]]:
+    """Opens an empty page with the scripts of an experiment's training, whose names can be used."""
+    pages: dict[str, Page] = {}
+
+    def open_page(experiment_id: str) -> Page:
+        if experiment_id not in pages:
+            in_tab = TRAINED[experiment_id]
+            files = [*(TAB / name for name in training.SHARED), in_tab.script]
+            table = f"const TRAINERS = {{ '{experiment_id}': {in_tab.trainer} }};"
+            pages[experiment_id] = browser.new_page()
+            text = "\n".join([*(path.read_text(encoding="utf-8") for path in files), table])
+            pages[experiment_id].add_script_tag(content=text)
+        return pages[experiment_id]
+
+    yield open_page
+    for page in pages.values():
+        page.close()
 
 
 def flat(tensor: Tensor) -> list[float]:
@@ -174,7 +193,8 @@ def test_convergence_follows_torch(scripts, objective):
 
     rule = torch.optim.Adam(list(weights.values()), betas=(config.beta_1, config.beta_2))
     follow(
-        scripts, CONVERGENCE, config, weights, {"root": flat(root)}, batches, minimised, rule,
+        scripts(CONVERGENCE), CONVERGENCE, config, weights, {"root": flat(root)}, batches,
+        minimised, rule,
         rate=lambda step: config.learning_rate * loop.cosine(STEPS)(step),
         loss_of=torch.exp if objective == "log" else lambda loss: loss,
     )  # fmt: skip
@@ -186,7 +206,7 @@ def test_long_gradients_are_clipped_matrix_by_matrix(scripts):
     data = {"S": flat(batch.S[0]), "target": flat(batch.target[0]), "prompts": 10}
     call = FOLLOW.format(trainer="Convergence")
     asked = {"setting": values(config), "fixed": {}, "weights": {}, "batches": [data]}
-    ((_, gradients, _),) = scripts.evaluate(call, asked)["steps"]
+    ((_, gradients, _),) = scripts(CONVERGENCE).evaluate(call, asked)["steps"]
     lengths = np.linalg.norm(np.reshape(gradients["A"], (2, -1)), axis=1)
     np.testing.assert_allclose(lengths, 0.01)
 
@@ -194,7 +214,7 @@ def test_long_gradients_are_clipped_matrix_by_matrix(scripts):
 @pytest.mark.parametrize("d, n, layers", [(5, 20, 3), (3, 2, 2), (10, 100, 5), (2, 5, 1)])
 def test_the_floor_is_the_exact_one(scripts, d, n, layers):
     (best,) = exact_floors(d, n, [layers])
-    floor = scripts.evaluate(f"exactFloor({d}, {n}, {layers})")
+    floor = scripts(CONVERGENCE).evaluate(f"exactFloor({d}, {n}, {layers})")
     assert floor["loss"] == pytest.approx(best.loss, rel=1e-9)
     at = np.array([0.3, 1.7])
     ours = 1 - sum(b * at ** (power + 1) for power, b in enumerate(floor["coefficients"]))
@@ -205,7 +225,7 @@ def test_the_floor_is_the_exact_one(scripts, d, n, layers):
 
 
 def test_random_numbers_have_their_laws(scripts):
-    numbers = scripts.evaluate("""() => {
+    numbers = scripts(CONVERGENCE).evaluate("""() => {
       const random = new Random(5);
       const drawn = (count, draw) => Array.from({ length: count }, draw);
       return {
@@ -251,14 +271,14 @@ def test_a_gdssm_layer_follows_torch(scripts, recurrence):
 
     rule = gdssm.optimiser(config, tuple(weights), list(weights.values()))
     follow(
-        scripts, LAYER, config, weights, {}, batches, minimised, rule,
+        scripts(LAYER), LAYER, config, weights, {}, batches, minimised, rule,
         rate=lambda step: config.learning_rate * loop.cosine(STEPS)(step),
     )  # fmt: skip
 
 
 def test_a_gdssm_layer_is_read_as_in_the_dashboard(scripts):
     config = replace(TRAINED[LAYER].config, f=3, N=4)
-    read = scripts.evaluate(
+    read = scripts(LAYER).evaluate(
         """(setting) => {
           const layer = new GdssmLayer(setting, new Random(2));
           const { x, y } = layer.test;
@@ -285,9 +305,104 @@ def test_a_gdssm_layer_is_read_as_in_the_dashboard(scripts):
     assert zero == pytest.approx(closed_forms.zero_loss(3))
 
 
+def test_an_induction_head_follows_torch(scripts):
+    config = replace(TRAINED[HEAD].config, d=16, T=32, batch=16, steps=STEPS)
+    begun, generator = birth.begun(config)
+    every = {name: value.double() for name, value in begun.tensors().items()}
+    frozen = {name: every[name] for name in birth.FROZEN}
+    weights = {name: every[name].requires_grad_() for name in ("W_K1", "W_K2", "W_O2")}
+    drawn = [sample(birth.task_of(config), config.batch, generator) for _ in range(STEPS)]
+    batches = [{"tokens": flat(batch.tokens), "counted": flat(batch.in_context)} for batch in drawn]
+
+    def minimised(weights: Mapping[str, Tensor], step: int) -> Tensor:
+        batch = drawn[step]
+        logits, _, _ = model.forward(model.Weights(**frozen, **weights), batch.inputs)
+        counted = batch.in_context
+        return torch.nn.functional.cross_entropy(logits[counted], batch.targets[counted])
+
+    rule = birth.optimiser(config, list(weights.values()))
+    fixed = {"frozen": {name: flat(value) for name, value in frozen.items()}}
+    follow(
+        scripts(HEAD), HEAD, config, weights, fixed, batches, minimised, rule,
+        rate=lambda step: config.learning_rate,
+    )  # fmt: skip
+
+
+def test_an_induction_head_is_read_as_in_the_dashboard(scripts):
+    config = replace(TRAINED[HEAD].config, d=32, T=32, batch=16, steps=40)
+    setting = {**values(config), **TRAINED[HEAD].data(config)}
+    read = scripts(HEAD).evaluate(
+        """(setting) => {
+          const head = new InductionHead(setting, new Random(2));
+          for (let step = 0; step < setting.steps; step++) head.step();
+          const { loss, panels } = head.evaluate();
+          const { tokens, counted } = head.test;
+          const arrays = { ...head.weights, ...head.frozen, tokens, counted };
+          const plain = Object.entries(arrays).map(([name, value]) => [name, [...value]]);
+          const { maps } = panels.attention;
+          return {
+            ...Object.fromEntries(plain), loss, recalls: panels.formation.values,
+            accuracy: panels.accuracy.values.trained, repeat: panels.accuracy.references[0].value,
+            attention: maps.map(({ values }) => [...values].map((value) => value || 0)),
+          };
+        }""",
+        setting,
+    )
+    task = birth.task_of(config)
+    shapes = {"W_E": (65, 32), "P": (32, 32), "W_U": (65, 32)}
+    names = (*birth.FROZEN, "W_K1", "W_K2", "W_O2")
+    weights = model.Weights(
+        **{name: torch.tensor(read[name]).view(shapes.get(name, (32, 32))) for name in names}
+    )
+    tokens = torch.tensor(read["tokens"]).view(-1, 33)
+    counted = torch.tensor(read["counted"], dtype=torch.bool).view(-1, 32)
+    assert 0.1 < counted.float().mean() < 0.6
+    logits, _, _ = model.forward(weights, tokens[:, :-1])
+    targets = tokens[:, 1:][counted]
+    expected = torch.nn.functional.cross_entropy(logits[counted], targets)
+    assert read["loss"] == pytest.approx(float(expected), rel=1e-4)
+    assert read["accuracy"] == pytest.approx(
+        float((logits[counted].argmax(-1) == targets).double().mean()), abs=0.002
+    )
+    repeated = (tokens[:, :-1][counted] == targets).double().mean()
+    assert read["repeat"] == pytest.approx(float(repeated))
+    recalls = probes.recalls(weights, task)
+    for label, name in (("W_K¹", "W_K1"), ("W_K²", "W_K2"), ("W_O²", "W_O2")):
+        assert read["recalls"][label] == pytest.approx(recalls[name], abs=0.04)
+    word = torch.tensor([[task.characters.index(each) for each in "hotshots"]])
+    _, *attention = model.forward(weights, word)
+    for ours, theirs in zip(read["attention"], attention, strict=True):
+        np.testing.assert_allclose(ours, theirs.flatten().numpy(), atol=1e-4)
+
+
+def test_sequences_of_the_tab_have_the_law_of_the_task(scripts):
+    config = replace(TRAINED[HEAD].config, T=32)
+    setting = {**values(config), **TRAINED[HEAD].data(config)}
+    tokens, counted = scripts(HEAD).evaluate(
+        """(setting) => {
+          const { tokens, counted } = new BigramTask(setting).sample(4000, new Random(3));
+          return [[...tokens], [...counted]];
+        }""",
+        setting,
+    )
+    ours = np.reshape(tokens, (-1, 33))
+    is_counted = np.reshape(counted, (-1, 32)) > 0
+    theirs = sample(birth.task_of(config), 4000, torch.Generator().manual_seed(4))
+    assert is_counted.mean() == pytest.approx(float(theirs.in_context.double().mean()), rel=0.04)
+    shares = [
+        np.bincount(np.ravel(each), minlength=65) / each.size
+        for each in (ours, theirs.tokens.numpy())
+    ]
+    assert np.abs(shares[0] - shares[1]).sum() < 0.04
+    for row, mask in zip(ours[:200], is_counted, strict=False):
+        for t in np.flatnonzero(mask):  # what follows a trigger is what followed it before
+            earlier = np.flatnonzero(row[:t] == row[t])
+            assert len(earlier) and (row[earlier + 1] == row[t + 1]).all()
+
+
 def test_a_training_that_diverges_says_so(scripts):
     setting = {**training.options(CONVERGENCE)["setting"], "initial": 1e300, "steps": 10}
-    posted = scripts.evaluate(POSTED, [CONVERGENCE, setting, 0])
+    posted = scripts(CONVERGENCE).evaluate(POSTED, [CONVERGENCE, setting, 0])
     assert posted[-1]["diverged"] == 0
 
 
@@ -313,19 +428,52 @@ def assert_among(loss: float, of_seeds: np.ndarray) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1])
 def test_convergence_ends_as_with_torch(scripts, seed):
-    _, loss = trained(scripts, CONVERGENCE, seed)  # on prompts of its own, with a control variate
+    _, loss = trained(
+        scripts(CONVERGENCE), CONVERGENCE, seed
+    )  # on prompts of its own, with a control variate
     assert_among(loss, icl.run(CONVERGENCE).run["curve/loss"][:, -1])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_gdssm_layer_ends_as_with_torch(scripts, seed):
-    weights, _ = trained(scripts, LAYER, seed)
+    weights, _ = trained(scripts(LAYER), LAYER, seed)
     config = TRAINED[LAYER].config
     (ours,) = any_layer.losses(LayerND(**weights, labels=config.f), gdssm.held_out(config))
     # the seeds of one run read the same tasks, and differ less
     runs = [gdssm.run(replace(config, seed=other), Recorder()) for other in range(6)]
     assert_among(ours, np.concatenate([run["evaluated/loss"] for run in runs]))
+
+
+@pytest.mark.long
+def test_an_induction_head_ends_as_with_torch(scripts):
+    config = TRAINED[HEAD].config
+    test_set = birth.held_out(birth.task_of(config), birth.EVALUATED)
+
+    def measured(weights: model.Weights) -> float:
+        return evaluate(weights, test_set, positions="in_context")["in_context_loss"]
+
+    weights, _ = trained(scripts(HEAD), HEAD, 0)
+    ours = measured(model.Weights(**{name: value[0] for name, value in weights.items()}))
+    theirs = []
+    for seed in range(4):
+        begun, generator = birth.begun(replace(config, seed=seed))
+        problem = birth.problem(config, begun, generator, lambda step: {})
+        loop.train(problem, config.steps, [], {}, lambda state, save: None, keep=False)
+        theirs.append(measured(begun))
+    assert_among(ours, np.array(theirs))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("experiment_id", TRAINED)
+def test_both_ends_of_every_slider_train(scripts, experiment_id):
+    page = scripts(experiment_id)
+    setting = {**training.options(experiment_id)["setting"], "steps": 2}
+    for knob in training.knobs(experiment_id):
+        for position in (min(knob["values"]), max(knob["values"])):
+            posted = page.evaluate(POSTED, [experiment_id, {**setting, knob["name"]: position}, 0])
+            assert [message["step"] for message in posted] == [0, 1, 2]
+            assert all(math.isfinite(message["loss"]) for message in posted), knob["name"]
 
 
 @pytest.mark.parametrize("experiment_id", TRAINED)
@@ -366,8 +514,11 @@ def opened(browser, tmp_path: Path):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda message: errors.append(message.text))
         with_errors.append((page, errors))
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url.partition(":")[0]))
         page.goto(path.as_uri())
         yield page
+        assert set(asked) <= {"file", "blob", "data"}
         window.close()
 
     yield open_page
@@ -404,7 +555,7 @@ def test_a_slider_starts_anew_and_the_button_stops(opened):
         page.wait_for_selector(".chart .main-svg")
         slider.press("ArrowRight")
         assert slider.get_attribute("aria-valuetext") == "4"
-        page.wait_for_function("part.last?.panels.identities.maps.length === 4")
+        expect(page.locator(".chart").first).to_contain_text("layer 4")
         assert page.evaluate("part.curves.losses.trained.x[0]") == 0
         page.get_by_role("button", name="Stop").click()
         expect(page.get_by_role("status")).to_contain_text("Stopped: step")

@@ -12,7 +12,7 @@ from icl_core.contract.visitor import InTab
 from icl_core.figures import style
 
 _FOLDER = Path(__file__).parent / "browser" / "training"
-_SHARED = ("random.js", "loop.js")  # what trainers use
+SHARED = ("random.js", "loop.js", "worker.js")  # what all trainers use, and what runs them
 
 
 def trained_in_tab() -> Iterator[tuple[str, InTab]]:
@@ -25,26 +25,32 @@ def trained_in_tab() -> Iterator[tuple[str, InTab]]:
 
 def worker_source() -> str:
     """Return the text of the web worker, which trains what it is asked for: a page holds it as the
-    string `window.iclWorkerSource`, for a page from a file can load no worker."""
-    trained = list(trained_in_tab())
-    files = [*(_FOLDER / name for name in _SHARED), *(in_tab.script for _, in_tab in trained)]
-    scripts = [path.read_text(encoding="utf-8") for path in (*files, _FOLDER / "worker.js")]
-    table = ", ".join(f"{json.dumps(name)}: {in_tab.trainer}" for name, in_tab in trained)
+    string `window.iclWorkerSource`, for a page from a file can load no worker.
+
+    Each trainer's file is in a function of its own: what one paper calls its functions is no
+    other's concern.
+    """
+    trainers = [
+        f"{json.dumps(experiment_id)}: (() => {{\n{_text(in_tab.script)}\n"
+        f"return {in_tab.trainer};\n}})(),"
+        for experiment_id, in_tab in trained_in_tab()
+    ]
+    table = "\n".join(["const trainers = {", *trainers, "};"])
     start = (
         "self.onmessage = ({ data }) => "
-        f"trainInTab(data, {{ {table} }}, (message) => self.postMessage(message));\n"
+        "trainInTab(data, trainers, (message) => self.postMessage(message));\n"
     )
-    return "\n".join([*scripts, start])
+    return "\n".join([*(_text(_FOLDER / name) for name in SHARED), table, start])
 
 
 def page_script() -> str:
     """Return the script of the page's part, which defines the class `TabTraining`."""
-    return (_FOLDER / "tab_training.js").read_text(encoding="utf-8")
+    return _text(_FOLDER / "tab_training.js")
 
 
 def page_style() -> str:
     """Return the CSS of the page's part."""
-    return (_FOLDER / "training.css").read_text(encoding="utf-8")
+    return _text(_FOLDER / "training.css")
 
 
 def options(experiment_id: str, dark: bool = False) -> dict[str, Any]:
@@ -102,3 +108,7 @@ def _in_tab(experiment_id: str) -> InTab:
     if in_tab is None:
         raise ValueError(f"experiment must be one that trains in a tab, got {experiment_id!r}")
     return in_tab
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")

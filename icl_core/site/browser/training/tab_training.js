@@ -12,7 +12,8 @@
 
    A worker posts panels by name, of two kinds:
      maps    { title, caption, maps: [{ name, rows, columns, values, labels }], limit, value, attention }
-     curves  { title, caption, values: { series: number }, references: [{ name, kind, value }], axis, log } */
+     curves  { title, caption, values: { series: number }, kinds, references: [{ name, kind, value }], axis, log,
+             range }; a series' kind is a colour's name, by default its own */
 
 class TabTraining {
   constructor(root, options) {
@@ -79,9 +80,8 @@ class TabTraining {
   start() {
     this.halt();
     const moved = Object.fromEntries(this.sliders.map(({ name, now }) => [name, now()]));
-    const url = URL.createObjectURL(new Blob([window.iclWorkerSource], { type: "text/javascript" }));
-    const worker = new Worker(url);
-    URL.revokeObjectURL(url);
+    this.url = URL.createObjectURL(new Blob([window.iclWorkerSource], { type: "text/javascript" }));
+    const worker = new Worker(this.url);
     this.curves = {};
     this.last = null;
     this.worker = worker;
@@ -102,6 +102,7 @@ class TabTraining {
   halt() {
     this.worker?.terminate();
     this.worker = null;
+    URL.revokeObjectURL(this.url);
     this.button.textContent = "Train here";
     this.root.classList.remove("training");
   }
@@ -241,7 +242,7 @@ class TabTraining {
 
   /* Return the traces and the layout of curves over the training, with lines at the values that they are compared
      with. */
-  lines({ references = [], axis, log, range }, curves, steps) {
+  lines({ references = [], kinds = {}, axis, log, range }, curves, steps) {
     const { lines, dashes } = this.colours;
     const trace = (name, kind, x, y, width) => ({
       type: "scatter", mode: "lines", name, x, y, line: { color: lines[kind], dash: dashes[kind] ?? "solid", width },
@@ -249,7 +250,7 @@ class TabTraining {
     const data = [
       ...references.map(({ name, kind, value }) => trace(name, kind, [0, steps], [value, value], 2)),
       ...Object.entries(curves).map(([name, { x, y }]) => {
-        const kind = name in lines ? name : "trained";
+        const kind = kinds[name] ?? name;
         return trace(name, kind, [...x], [...y], kind === "trained" ? 3 : 2);
       }),
     ];

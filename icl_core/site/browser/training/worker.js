@@ -1,5 +1,10 @@
 /* A web worker's training: it trains one model from start to end and posts what it measures on the way.
 
+   A trainer is a class. `new Trainer(setting, random)` is a model before training; `step()` makes one step on fresh
+   data and returns its loss, `step(batch)` one on a given batch; `gradients(batch)` returns { loss, gradients } and
+   changes nothing; `weights` are arrays by name; `evaluate()` returns { loss, panels }, the loss on held-out data and
+   what the page draws (tab_training.js); `Trainer.EVALUATIONS` says how often that is (`evaluations` in loop.js).
+
    It is asked by { experiment, setting, seed }. It posts { step, steps, seconds, loss, panels } at every evaluation,
    and { diverged: step } where the loss is no longer a number. */
 
