@@ -305,18 +305,22 @@ def test_a_gdssm_layer_is_read_as_in_the_dashboard(scripts):
     assert zero == pytest.approx(closed_forms.zero_loss(3))
 
 
-def test_an_induction_head_follows_torch(scripts):
-    config = replace(TRAINED[HEAD].config, d=16, T=32, batch=16, steps=STEPS)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_an_induction_head_follows_torch(scripts, layers):
+    config = replace(TRAINED[HEAD].config, d=16, T=32, batch=16, steps=STEPS, layers=layers)
     begun, generator = birth.begun(config)
     every = {name: value.double() for name, value in begun.tensors().items()}
     frozen = {name: every[name] for name in birth.FROZEN}
-    weights = {name: every[name].requires_grad_() for name in ("W_K1", "W_K2", "W_O2")}
+    names = birth.trained_names(config, 0)
+    weights = {name: every[name].requires_grad_() for name in sorted(names)}
+    others = {name: every[name] for name in {"W_K1"} - names}
     drawn = [sample(birth.task_of(config), config.batch, generator) for _ in range(STEPS)]
     batches = [{"tokens": flat(batch.tokens), "counted": flat(batch.in_context)} for batch in drawn]
 
     def minimised(weights: Mapping[str, Tensor], step: int) -> Tensor:
         batch = drawn[step]
-        logits, _, _ = model.forward(model.Weights(**frozen, **weights), batch.inputs)
+        whole = model.Weights(**frozen, **others, **weights)
+        logits, _, _ = model.forward(whole, batch.inputs, layers)
         counted = batch.in_context
         return torch.nn.functional.cross_entropy(logits[counted], batch.targets[counted])
 
@@ -373,6 +377,45 @@ def test_an_induction_head_is_read_as_in_the_dashboard(scripts):
     _, *attention = model.forward(weights, word)
     for ours, theirs in zip(read["attention"], attention, strict=True):
         np.testing.assert_allclose(ours, theirs.flatten().numpy(), atol=1e-4)
+
+
+def test_models_begin_as_with_torch(scripts):
+    """Every tensor has the mean and the deviation that it has in torch, over sixty seeds."""
+    layer = replace(TRAINED[LAYER].config, f=5)
+    linear = replace(TRAINED[CONVERGENCE].config, d=3, steps=10)
+    head = replace(TRAINED[HEAD].config, d=16, T=32)
+    seeds = range(60)
+
+    def drawn(seed: int) -> torch.Generator:
+        return torch.Generator().manual_seed(seed)
+
+    theirs: dict[str, tuple[Any, list[Mapping[str, Tensor]]]] = {
+        LAYER: (layer, [any_layer.initial(layer, [seed]).tensors() for seed in seeds]),
+        CONVERGENCE: (linear, [variants.initial(linear, drawn(seed)) for seed in seeds]),
+        HEAD: (head, [birth.begun(replace(head, seed=seed))[0].tensors() for seed in seeds]),
+    }
+    for experiment_id, (config, models) in theirs.items():
+        setting = {**values(config), **TRAINED[experiment_id].data(config)}
+        ours = scripts(experiment_id).evaluate(
+            """([experiment, setting, seeds]) => {
+              const all = {};
+              for (let seed = 0; seed < seeds; seed++) {
+                const trainer = new TRAINERS[experiment](setting, new Random(seed));
+                const arrays = { ...trainer.weights, ...trainer.frozen };
+                for (const name in arrays) (all[name] ??= []).push(...arrays[name]);
+              }
+              return all;
+            }""",
+            [experiment_id, setting, len(seeds)],
+        )
+        assert ours.keys() == models[0].keys()
+        for name, numbers in ours.items():
+            expected = torch.cat([model[name].flatten() for model in models])
+            assert len(numbers) == len(expected), name
+            deviation = float(expected.std())
+            error = 5 * deviation / math.sqrt(len(numbers)) + 1e-6
+            assert np.mean(numbers) == pytest.approx(float(expected.mean()), abs=2 * error), name
+            assert np.std(numbers) == pytest.approx(deviation, abs=2 * error), name
 
 
 def test_sequences_of_the_tab_have_the_law_of_the_task(scripts):

@@ -12,7 +12,8 @@ from icl_core.contract.visitor import InTab
 from icl_core.figures import style
 
 _FOLDER = Path(__file__).parent / "browser" / "training"
-SHARED = ("random.js", "loop.js", "worker.js")  # what all trainers use, and what runs them
+# what all trainers use, and what runs them
+SHARED = ("random.js", "loop.js", "matrices.js", "worker.js")
 
 
 def trained_in_tab() -> Iterator[tuple[str, InTab]]:

@@ -247,6 +247,7 @@ EXPERIMENT = Experiment(
             "K": (1, 2, 3, 4, 5, 6, 8, 10),
             "d": (16, 32, 48, 64, 96, 128),
             "T": (32, 64, 96, 128),
+            "layers": (1, 2),
             "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.5),
         },
         "Batches of 32 sequences here, 128 in the dashboard; width 64 at first, 128 there.",

@@ -1,6 +1,6 @@
 /* The training of the simplified transformer in a browser's tab: `task.sample`, `model.forward`, the gradient of
-   `gradient.loss_and_gradient`, and the recall of `probes.recalls` of birth/shared; two layers, no feed-forward, random
-   triggers with uniform outputs, the loss of in-context positions.
+   `gradient.loss_and_gradient`, and the recall of `probes.recalls` of birth/shared; one layer or two, no feed-forward,
+   random triggers with uniform outputs, the loss of in-context positions. One layer is the second, on embeddings.
 
    Matrices are rows end to end, and act on columns as in model.py: a row x becomes x Wᵀ. A sequence goes through
    forward and back on its own; of layer 2 only the positions that count, the queries, are computed. */
@@ -16,6 +16,7 @@ class InductionHead {
     this.setting = setting;
     this.random = random;
     this.task = new BigramTask(setting);
+    this.isSingle = setting.layers === 1;
     const { d, T } = setting;
     const { N } = this.task;
     const matrix = (rows) => random.normals(rows * d, d ** -0.5); // the scale of the paper
@@ -50,13 +51,12 @@ class InductionHead {
     const total = { W_K2: new Float64Array(d * d), c: new Float64Array(N * d), S1: new Float64Array(M * M) };
     const { loss, count } = this.through(batch, total);
     const scaled = (values, factor) => values.map((value) => (factor / count) * value);
-    const ofScores = product(transposed(x, M, d), product(total.S1, x, M, M, d), d, M, d);
     const ofOutputs = product(product(transposed(W_U, N, d), total.c, d, N, d), transposed(V2, d, d), d, d, d);
-    const gradients = {
-      W_K1: scaled(ofScores, d ** -0.5),
-      W_K2: scaled(total.W_K2, d ** -0.5),
-      W_O2: scaled(ofOutputs, 1),
-    };
+    const gradients = { W_K2: scaled(total.W_K2, d ** -0.5), W_O2: scaled(ofOutputs, 1) };
+    if (!this.isSingle) {
+      const ofScores = product(transposed(x, M, d), product(total.S1, x, M, M, d), d, M, d);
+      gradients.W_K1 = scaled(ofScores, d ** -0.5);
+    }
     return { loss: loss / count, gradients };
   }
 
@@ -138,18 +138,21 @@ class InductionHead {
     const { d, T } = this.setting;
     const { N, M, S, x, v: values } = this.tables;
     const { h, v, A1, mixed } = this.scratch;
-    mixed.fill(0, 0, n * d);
+    for (let t = 0; t < n; t++) {
+      for (let i = 0; i < d; i++) {
+        h[t * d + i] = x[tokens[t] * d + i] + x[(N + t) * d + i];
+        v[t * d + i] = values[tokens[t] * d + i] + values[(N + t) * d + i];
+      }
+    }
+    if (this.isSingle) return;
     for (let t = 0; t < n; t++) {
       const [token, place, row] = [tokens[t] * M, (N + t) * M, t * T];
       for (let s = 0; s <= t; s++) {
         A1[row + s] = S[token + tokens[s]] + S[token + N + s] + S[place + tokens[s]] + S[place + N + s];
       }
       softmax(A1, row, t + 1, T);
-      for (let i = 0; i < d; i++) {
-        h[t * d + i] = x[tokens[t] * d + i] + x[(N + t) * d + i];
-        v[t * d + i] = values[tokens[t] * d + i] + values[(N + t) * d + i];
-      }
     }
+    mixed.fill(0, 0, n * d);
     for (let row = 0; row < n; row += AT_ONCE) {
       const end = Math.min(row + AT_ONCE, n);
       addProduct(mixed, A1, v, end - row, end, d, { out: row * d, left: row * T, leftRow: T });
@@ -191,6 +194,7 @@ class InductionHead {
       addProduct(dh, dS, q, keys, rows, d, across);
     });
     addProduct(total.W_K2, hq, dq, d, m, d, { leftRow: 1, leftColumn: d });
+    if (this.isSingle) return; // nothing reaches what is trained but what is known by now
     c.fill(0, 0, m * d); // from here on what reaches h at the queries
     addProduct(c, dq, K2T, m, d, d);
     addProduct(c, logits, U, m, N, d);
@@ -224,7 +228,7 @@ class InductionHead {
     }
   }
 
-  /* Return the readings V W Uᵀ of the three memories, and what their argmax runs over (`probes.memory`). */
+  /* Return the readings V W Uᵀ of the memories, and what their argmax runs over (`probes.memory`). */
   memories() {
     const { d, T } = this.setting;
     const { W_E, P, W_U, R1, V2 } = this.frozen;
@@ -232,8 +236,9 @@ class InductionHead {
     const { N } = this.task;
     const ofLayer = (matrix) => product(W_E, transposed(matrix, d, d), N, d, d);
     const read = (V, W, U, count) => product(product(V, W, count, d, d), transposed(U, count, d), count, d, count);
+    const first = () => read(P.subarray(d), W_K1, P.subarray(0, (T - 1) * d), T - 1);
     return {
-      "W_K¹": { values: read(P.subarray(d), W_K1, P.subarray(0, (T - 1) * d), T - 1), rows: T - 1, over: "keys" },
+      ...(this.isSingle ? {} : { "W_K¹": { values: first(), rows: T - 1, over: "keys" } }),
       "W_K²": { values: read(W_E, W_K2, ofLayer(R1), N), rows: N, over: "keys" },
       "W_O²": { values: read(W_U, W_O2, ofLayer(V2), N), rows: N, over: "queries" },
     };
@@ -260,7 +265,8 @@ class InductionHead {
       for (let s = first + 1; s <= t; s++) if (tokens[s - 1] === token) looked += A2[t * T + s];
     });
     const map = (name, A) => ({ name, rows: count, columns: count, values: shown(A), labels: [...WORD] });
-    return { maps: [map("layer 1", A1), map("layer 2", A2)], looked: looked / known };
+    const maps = this.isSingle ? [map("the only layer", A2)] : [map("layer 1", A1), map("layer 2", A2)];
+    return { maps, looked: looked / known };
   }
 
   /* Return the loss on the test set, and what the page draws. */
@@ -268,12 +274,14 @@ class InductionHead {
     this.prepare();
     const { loss, right, count } = this.through(this.test);
     const { maps, looked } = this.attention();
+    const should = this.isSingle
+      ? "A layer alone cannot tell which characters followed which."
+      : "Layer 1 should look at the character just before; layer 2, in the second half of the word, at what " +
+        "followed the same character in the first.";
     const attention = {
       kind: "maps",
-      title: `${percent(looked)} of layer 2's attention is on what followed last time`,
-      caption:
-        `Where each character of “${WORD}” looks, row by row. Layer 1 should look at the character just before; layer ` +
-        "2, in the second half of the word, at what followed the same character in the first.",
+      title: `${percent(looked)} of ${this.isSingle ? "the" : "layer 2's"} attention is on what followed last time`,
+      caption: `Where each character of “${WORD}” looks, row by row. ${should}`,
       maps,
       limit: 1,
       value: "attention",
@@ -309,12 +317,12 @@ class InductionHead {
     const stored = Object.values(recalls).filter((share) => share >= 0.5).length;
     const readings = {
       kind: "maps",
-      title: `${stored} of 3 matrices have stored half of their pairs or more`,
+      title: `${stored} of ${Object.keys(recalls).length} matrices have stored half of their pairs or more`,
       caption:
         "Each number asks a matrix for one pair; the pairs that it should store are on the diagonal. Divided by the " +
         "diagonal's mean where that stands out. A matrix that has stored nothing looks like noise.",
       maps: Object.entries(memories).map(([name, { values, rows }]) => {
-        const by = Math.max(diagonalMean(values, rows), 3 * Math.sqrt(squared(values) / values.length));
+        const by = Math.max(trace(values, rows) / rows, 3 * Math.sqrt(dot(values, values) / values.length));
         return { name, rows, columns: rows, values: Float32Array.from(values, (value) => value / by) };
       }),
       limit: 1,
@@ -384,58 +392,6 @@ function drawn(shares, random) {
   return index;
 }
 
-/* Add left · right to `out`, [rows, columns], with `inner` numbers in each sum; `where` says at which place each
-   begins and how far its rows, of the left also its columns, are apart. */
-function addProduct(out, left, right, rows, inner, columns, where = {}) {
-  const { out: first = 0, outRow = columns, leftColumn = 1, right: begin = 0, rightRow = columns } = where;
-  const { left: start = 0, leftRow = inner } = where;
-  for (let i = 0; i < rows; i += 2) { // two rows and four columns of the left at a time: fewer numbers are read again
-    const isPair = i + 1 < rows;
-    const upper = first + i * outRow;
-    const lower = upper + outRow;
-    let k = 0;
-    for (; isPair && k + 3 < inner; k += 4) {
-      const at = start + i * leftRow + k * leftColumn;
-      const [a, b, c, e] = [left[at], left[at + leftColumn], left[at + 2 * leftColumn], left[at + 3 * leftColumn]];
-      const to = at + leftRow;
-      const [s, t, u, v] = [left[to], left[to + leftColumn], left[to + 2 * leftColumn], left[to + 3 * leftColumn]];
-      const row = begin + k * rightRow;
-      for (let j = row; j < row + columns; j++) {
-        const w = right[j];
-        const x = right[j + rightRow];
-        const y = right[j + 2 * rightRow];
-        const z = right[j + 3 * rightRow];
-        out[upper + j - row] += a * w + b * x + c * y + e * z;
-        out[lower + j - row] += s * w + t * x + u * y + v * z;
-      }
-    }
-    for (; k < inner; k++) {
-      const at = start + i * leftRow + k * leftColumn;
-      const row = begin + k * rightRow;
-      for (let j = 0; j < columns; j++) out[upper + j] += left[at] * right[row + j];
-      if (isPair) for (let j = 0; j < columns; j++) out[lower + j] += left[at + leftRow] * right[row + j];
-    }
-  }
-}
-
-function product(left, right, rows, inner, columns) {
-  const out = new Float64Array(rows * columns);
-  addProduct(out, left, right, rows, inner, columns);
-  return out;
-}
-
-function transposeInto(matrix, out, rows, columns) {
-  for (let i = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++) out[j * rows + i] = matrix[i * columns + j];
-  }
-}
-
-function transposed(matrix, rows, columns) {
-  const out = new Float64Array(rows * columns);
-  transposeInto(matrix, out, rows, columns);
-  return out;
-}
-
 /* Replace `count` scores from `start` on by their softmax, and those behind them up to `width` by zeros. */
 function softmax(values, start, count, width) {
   let largest = -Infinity;
@@ -464,8 +420,3 @@ function recall({ values, rows, over }) {
   }
   return right / rows;
 }
-
-const squared = (values) => values.reduce((sum, value) => sum + value * value, 0);
-
-const diagonalMean = (values, rows) =>
-  values.reduce((sum, value, index) => (index % (rows + 1) ? sum : sum + value), 0) / rows;

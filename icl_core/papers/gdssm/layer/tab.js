@@ -253,9 +253,3 @@ class GdssmLayer {
     return { loss, panels: { states, losses, products } };
   }
 }
-
-function dot(left, right) {
-  let sum = 0;
-  for (let i = 0; i < left.length; i++) sum += left[i] * right[i];
-  return sum;
-}

@@ -93,7 +93,7 @@ class Convergence {
     M.forEach((own, layer) => {
       const gradient = this.layerGradients[layer].fill(0);
       addProducts(this.S, this.error, gradient, 1, d, count);
-      addMapped(own, gradient, this.error, -1, d, count, false);
+      addProduct(this.error, own.map((value) => -value), gradient, d, d, count, { outRow: BLOCK, rightRow: BLOCK });
     });
     let sum = 0;
     for (let i = 0; i < d; i++) {
@@ -110,7 +110,7 @@ class Convergence {
       subtractOuter(slope, this.layerGradients[layer], slopes[layer], d, count);
       if (layer === 0) return;
       this.byGradient.fill(0);
-      addMapped(M[layer], slope, this.byGradient, 1, d, count, true);
+      addProduct(this.byGradient, transposed(M[layer], d, d), slope, d, d, count, { outRow: BLOCK, rightRow: BLOCK });
       addProducts(this.S, this.byGradient, slope, -1, d, count);
     }
   }
@@ -210,25 +210,6 @@ function addProducts(S, v, total, sign, d, count) {
   }
 }
 
-/* Add sign · M v, or sign · Mᵀ v, of every prompt of a block to `total`, [d, block] as v; M [d, d]. */
-function addMapped(M, v, total, sign, d, count, isTransposed) {
-  const [down, right] = isTransposed ? [1, d] : [d, 1];
-  for (let i = 0; i < d; i++) {
-    const sums = i * BLOCK;
-    let k = 0;
-    for (; k + 1 < d; k += 2) {
-      const first = sign * M[i * down + k * right];
-      const second = sign * M[i * down + (k + 1) * right];
-      const part = k * BLOCK;
-      for (let p = 0; p < count; p++) total[sums + p] += first * v[part + p] + second * v[part + BLOCK + p];
-    }
-    if (k < d) {
-      const last = sign * M[i * down + k * right];
-      for (let p = 0; p < count; p++) total[sums + p] += last * v[k * BLOCK + p];
-    }
-  }
-}
-
 /* Subtract left rightᵀ, summed over the prompts of a block, from a matrix [d, d]; both are [d, block]. */
 function subtractOuter(left, right, matrix, d, count) {
   for (let i = 0; i < d; i++) {
@@ -241,17 +222,7 @@ function subtractOuter(left, right, matrix, d, count) {
 }
 
 /* Return root · matrix · root, [d, d] each. */
-const turned = (root, matrix, d) => multiplied(multiplied(root, matrix, d), root, d);
-
-function multiplied(left, right, d) {
-  const product = new Float64Array(d * d);
-  for (let i = 0; i < d; i++) {
-    for (let k = 0; k < d; k++) {
-      for (let j = 0; j < d; j++) product[i * d + j] += left[i * d + k] * right[k * d + j];
-    }
-  }
-  return product;
-}
+const turned = (root, matrix, d) => product(product(root, matrix, d, d, d), root, d, d, d);
 
 /* Return the eigenvalues of Σ: the paper's, or by condition number and decay (`task.eigenvalues_of`). */
 function eigenvalues({ d, spectrum, condition, decay, sigma2 }) {
@@ -279,12 +250,9 @@ function startRoot(setting, U) {
   return root;
 }
 
-const trace = (matrix, d) => matrix.reduce((sum, value, index) => (index % (d + 1) ? sum : sum + value), 0);
-
 /* Return how far a matrix is from a multiple of the identity, as a share of its size (`variants.distances`). */
 function distance(matrix, d) {
-  const square = matrix.reduce((sum, value) => sum + value * value, 0);
-  return Math.sqrt(Math.max(0, 1 - trace(matrix, d) ** 2 / d / square));
+  return Math.sqrt(Math.max(0, 1 - trace(matrix, d) ** 2 / d / dot(matrix, matrix)));
 }
 
 /* Return what a matrix is divided by to be compared with the identity (`preconditioner.scales`). */
@@ -368,10 +336,10 @@ function floorLoss(coefficients, d, S) {
     let power = new Float64Array(d * d); // by Horner's rule
     for (const b of [...coefficients].reverse()) {
       for (let i = 0; i < d; i++) power[i * d + i] -= b;
-      power = multiplied(power, own, d);
+      power = product(power, own, d, d, d);
     }
     for (let i = 0; i < d; i++) power[i * d + i] += 1;
-    sum += power.reduce((total, value) => total + value * value, 0);
+    sum += dot(power, power);
   }
   return sum / prompts;
 }

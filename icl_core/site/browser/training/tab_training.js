@@ -229,7 +229,8 @@ class TabTraining {
       const plain = { showgrid: false, zeroline: false, constrain: "domain", tickangle: 0, tickfont: { size: 11 } };
       layout[`xaxis${end}`] = { ...plain, ...ticks, domain: x, anchor: `y${end}` };
       const square = { scaleanchor: `x${end}`, autorange: false, range: [rows - 0.5, -0.5], constraintoward: "top" };
-      layout[`yaxis${end}`] = { ...plain, ...(index % columnCount ? unnamed : ticks), ...square, domain: y, anchor: `x${end}` };
+      const rowTicks = index % columnCount ? unnamed : ticks;
+      layout[`yaxis${end}`] = { ...plain, ...rowTicks, ...square, domain: y, anchor: `x${end}` };
       const where = { xref: "paper", yref: "paper", x: (x[0] + x[1]) / 2, y: y[1] };
       const text = { text: name, showarrow: false, font: { size: 14 }, xanchor: "center", yanchor: "bottom" };
       layout.annotations.push({ ...text, ...where });
