@@ -19,6 +19,7 @@ from torch import Tensor
 import icl_core as icl
 from icl_core import registry
 from icl_core.contract.knobs import values
+from icl_core.in_context_regression import evaluate as evaluate_polynomial
 from icl_core.in_context_regression import exact_floors
 from icl_core.papers.birth.shared import model, probes
 from icl_core.papers.birth.shared import train as birth
@@ -29,8 +30,10 @@ from icl_core.papers.gdssm.shared import train as gdssm
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.papers.memformers.shared import task as prompts
+from icl_core.papers.memformers.shared import test_set, variants
 from icl_core.papers.memformers.shared import train as memformers
-from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared.draw import preconditioner
+from icl_core.papers.memformers.shared.model import errors as model_errors
 from icl_core.share.stage_page import script_json
 from icl_core.site import training
 from icl_core.training import loop
@@ -201,14 +204,55 @@ def test_convergence_follows_torch(scripts, objective):
 
 
 def test_long_gradients_are_clipped_matrix_by_matrix(scripts):
-    config = replace(TRAINED[CONVERGENCE].config, d=2, layers=2, batch=10, clip=0.01, steps=STEPS)
+    config = replace(TRAINED[CONVERGENCE].config, d=2, layers=2, batch=10, steps=STEPS)
     batch = memformers.Batches(config).at(0)
     data = {"S": flat(batch.S[0]), "target": flat(batch.target[0]), "prompts": 10}
-    call = FOLLOW.format(trainer="Convergence")
-    asked = {"setting": values(config), "fixed": {}, "weights": {}, "batches": [data]}
-    ((_, gradients, _),) = scripts(CONVERGENCE).evaluate(call, asked)["steps"]
-    lengths = np.linalg.norm(np.reshape(gradients["A"], (2, -1)), axis=1)
-    np.testing.assert_allclose(lengths, 0.01)
+
+    def lengths(clip: float) -> np.ndarray:
+        asked = {"setting": {**values(config), "clip": clip}, "batches": [data]}
+        asked |= {"fixed": {}, "weights": {}}
+        call = FOLLOW.format(trainer="Convergence")
+        ((_, gradients, _),) = scripts(CONVERGENCE).evaluate(call, asked)["steps"]
+        return np.linalg.norm(np.reshape(gradients["A"], (2, -1)), axis=1)
+
+    whole = lengths(0.0)
+    between = float(whole.mean())
+    np.testing.assert_allclose(lengths(between), np.minimum(whole, between))
+
+
+def test_convergence_is_read_as_in_the_dashboard(scripts):
+    config = replace(TRAINED[CONVERGENCE].config, d=3, n=8, layers=2, batch=50, steps=100)
+    read = scripts(CONVERGENCE).evaluate(
+        """(setting) => {
+          const trainer = new Convergence(setting, new Random(2));
+          for (let step = 0; step < 40; step++) trainer.step();
+          const { loss, panels } = trainer.evaluate();
+          const firsts = [1, 2, 3].map(() => trainer.draw().first);
+          const distances = Object.values(panels.distances.values);
+          const maps = panels.identities.maps.map(({ values }) => [...values]);
+          const { A } = trainer.weights;
+          const [S, root] = [[...trainer.test.S], [...trainer.root]];
+          return { loss, firsts, distances, maps, A: [...A], S, root };
+        }""",
+        values(config),
+    )
+    A, root, S = (
+        torch.tensor(read[name], dtype=torch.float64).view(shape)
+        for name, shape in (("A", (2, 3, 3)), ("root", (3, 3)), ("S", (3, 3, -1)))
+    )
+    M = root @ A @ root
+    parameters = {"A": M[None, None]}
+    white = replace(config, coordinates="whitened")
+    losses = test_set.losses_of(
+        model_errors(parameters, white, root[None], prompts.integrated(S))[0], S, None, 0.0
+    )
+    (best,) = exact_floors(3, 8, [2])
+    sampled = test_set.losses_of(evaluate_polynomial(best, S), S, None, 0.0)
+    assert read["loss"] == pytest.approx(float((losses - sampled).mean() + best.loss), rel=1e-6)
+    assert_close(read["distances"], variants.distances(M), 1e-9)
+    scaled = M / preconditioner.scales(M)[:, None, None]
+    assert_close(np.ravel(read["maps"]), scaled, 1e-9)
+    assert len(set(read["firsts"])) > 1  # each step has other prompts of the pool
 
 
 @pytest.mark.parametrize("d, n, layers", [(5, 20, 3), (3, 2, 2), (10, 100, 5), (2, 5, 1)])
@@ -346,7 +390,8 @@ def test_an_induction_head_is_read_as_in_the_dashboard(scripts):
           const { maps } = panels.attention;
           return {
             ...Object.fromEntries(plain), loss, recalls: panels.formation.values,
-            accuracy: panels.accuracy.values.trained, repeat: panels.accuracy.references[0].value,
+            looked: head.attention().looked, accuracy: panels.accuracy.values.trained,
+            repeat: panels.accuracy.references[0].value,
             attention: maps.map(({ values }) => [...values].map((value) => value || 0)),
           };
         }""",
@@ -375,6 +420,8 @@ def test_an_induction_head_is_read_as_in_the_dashboard(scripts):
         assert read["recalls"][label] == pytest.approx(recalls[name], abs=0.04)
     word = torch.tensor([[task.characters.index(each) for each in "hotshots"]])
     _, *attention = model.forward(weights, word)
+    looked = attention[1][0, range(4, 8), range(1, 5)].mean()  # "hotshots": the same four again
+    assert read["looked"] == pytest.approx(float(looked), abs=1e-4)
     for ours, theirs in zip(read["attention"], attention, strict=True):
         np.testing.assert_allclose(ours, theirs.flatten().numpy(), atol=1e-4)
 
@@ -491,10 +538,10 @@ def test_a_gdssm_layer_ends_as_with_torch(scripts, seed):
 @pytest.mark.long
 def test_an_induction_head_ends_as_with_torch(scripts):
     config = TRAINED[HEAD].config
-    test_set = birth.held_out(birth.task_of(config), birth.EVALUATED)
+    held_out = birth.held_out(birth.task_of(config), birth.EVALUATED)
 
     def measured(weights: model.Weights) -> float:
-        return evaluate(weights, test_set, positions="in_context")["in_context_loss"]
+        return evaluate(weights, held_out, positions="in_context")["in_context_loss"]
 
     weights, _ = trained(scripts(HEAD), HEAD, 0)
     ours = measured(model.Weights(**{name: value[0] for name, value in weights.items()}))

@@ -302,13 +302,14 @@ class InductionHead {
       range: [0, 1.02],
     };
     const memories = this.memories();
+    const first = this.isSingle ? "" : "W_K¹ pairs positions with the one before, ";
     const recalls = Object.fromEntries(Object.entries(memories).map(([name, own]) => [name, recall(own)]));
     const formation = {
       kind: "curves",
       title: `Recall: ${Object.entries(recalls).map(([name, share]) => `${name} ${percent(share)}`).join(", ")}`,
       caption:
-        "The share of its pairs that each matrix gets right, asked on its own: positions with the one before (W_K¹), " +
-        "characters with themselves after layer 1 (W_K²), and outputs with their inputs (W_O²).",
+        `The share of its pairs that each matrix gets right, asked on its own. ${first}W_K² pairs characters with ` +
+        "themselves, W_O² outputs with their inputs.",
       values: recalls,
       kinds: { "W_K¹": "layer 1", "W_K²": "layer 2", "W_O²": "layer 3" },
       axis: "recall",
@@ -317,7 +318,7 @@ class InductionHead {
     const stored = Object.values(recalls).filter((share) => share >= 0.5).length;
     const readings = {
       kind: "maps",
-      title: `${stored} of ${Object.keys(recalls).length} matrices have stored half of their pairs or more`,
+      title: `Matrices that have stored half of their pairs or more: ${stored} of ${Object.keys(recalls).length}`,
       caption:
         "Each number asks a matrix for one pair; the pairs that it should store are on the diagonal. Divided by the " +
         "diagonal's mean where that stands out. A matrix that has stored nothing looks like noise.",

@@ -45,6 +45,7 @@ class TabTraining {
   /* Take everything away again, the worker too. */
   end() {
     this.halt();
+    this.last = null;
     for (const { chart } of Object.values(this.panels)) window.Plotly.purge(chart);
     this.root.replaceChildren();
   }
@@ -227,7 +228,8 @@ class TabTraining {
       const unnamed = { showticklabels: false, ticks: "" };
       const ticks = labels ? { tickvals: labels.map((_, at) => at), ticktext: labels, ticks: "" } : unnamed;
       const plain = { showgrid: false, zeroline: false, constrain: "domain", tickangle: 0, tickfont: { size: 11 } };
-      layout[`xaxis${end}`] = { ...plain, ...ticks, domain: x, anchor: `y${end}` };
+      const columnTicks = index + columnCount < maps.length ? unnamed : ticks; // under the lowest map alone
+      layout[`xaxis${end}`] = { ...plain, ...columnTicks, domain: x, anchor: `y${end}` };
       const square = { scaleanchor: `x${end}`, autorange: false, range: [rows - 0.5, -0.5], constraintoward: "top" };
       const rowTicks = index % columnCount ? unnamed : ticks;
       layout[`yaxis${end}`] = { ...plain, ...rowTicks, ...square, domain: y, anchor: `x${end}` };
