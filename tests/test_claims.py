@@ -9,7 +9,7 @@ import pytest
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
 from icl_core.contract.knobs import Knob
 from icl_core.contract.statistics import certain_from
-from pages.ui.claims import verdicts
+from icl_core.evidence import verdicts
 
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
 

@@ -8,7 +8,8 @@ import streamlit as st
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
-from pages.ui.stage import films, playback
+from icl_core.share.stage_films import figure_message, packed, states_message
+from pages.ui.stage import films
 
 
 def panel(value: float) -> Panel:
@@ -30,9 +31,9 @@ def test_a_forgotten_chart_is_made_anew_of_the_same_figure() -> None:
 def test_the_browser_reads_null_for_a_number_that_is_not_finite() -> None:
     for value in (float("nan"), float("inf")):
         whole = json.loads(
-            zlib.decompress(playback.pack_figure("seat", "run", "film", panel(value))),
+            zlib.decompress(packed(figure_message("seat", "run", "film", panel(value)))),
             parse_constant=lambda name: 1 / 0,
         )
         assert whole["whole"]["data"][0]["y"] == [1.0, None]
-        states = playback.pack_states("seat", "run", "film", [panel(2.0), panel(value)])
+        states = packed(states_message("seat", "run", "film", [panel(2.0), panel(value)]))
         assert json.loads(zlib.decompress(states))["frames"]

@@ -14,12 +14,11 @@ from icl_core import registry
 from icl_core.contract.claims import CLASSROOM_ONLY, ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.evidence import claim_rows, measurements
+from icl_core.evidence import claim_rows, evidence_html, measurements, verdicts
 from icl_core.evidence.claim_scale import Point, allowed_range, axis_of, scale_html
 from icl_core.evidence.measurements import Finding, Summary
 from icl_core.runs import store
 from icl_core.runs.header import Header
-from pages.ui.claims import evidence, verdicts
 
 RECORD = {"value": 1.0, "error": None, "unfinished": "", "reason": "", "verdict": "reproduced"}
 
@@ -266,26 +265,22 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, text):
         ((("fails", "so"), ("holds", ""), ("fails", "so")), ["Why, in first, third: so"]),
     ],
 )
-def test_a_page_names_the_run_of_each_reason_where_they_differ(runs, said, monkeypatch):
-    page = []
-    monkeypatch.setattr(evidence.st, "html", page.append)
+def test_a_page_names_the_run_of_each_reason_where_they_differ(runs, said):
     verdicts_by_name = zip(("first", "second", "third"), runs, strict=False)
     findings = tuple(
         finding(verdict, at=header(presets=[name]), reason=why)
         for name, (verdict, why) in verdicts_by_name
     )
-    evidence.show([Summary(findings, ())])
-    text = re.sub("</?a.*?>", "", page[0])
+    page = evidence_html.evidence_html([Summary(findings, ())])
+    text = re.sub("</?a.*?>", "", page)
     assert re.findall("(?<=<br>)Why.*?(?=<)", text) == said
-    assert "expected: near 1" in text and (">first</a>" in page[0])
+    assert "expected: near 1" in text and (">first</a>" in page)
 
 
-def test_what_is_not_decided_says_why_before_all_else(monkeypatch):
-    page = []
-    monkeypatch.setattr(evidence.st, "html", page.append)
+def test_what_is_not_decided_says_why_before_all_else():
     undecided = finding("not decided", at=header(), unfinished="one seed", reason="so")
-    evidence.show([Summary((undecided,), ())])
-    assert "Why: one seed<" in page[0]
+    page = evidence_html.evidence_html([Summary((undecided,), ())])
+    assert "Why: one seed<" in page
 
 
 def test_every_shipped_verdict_that_is_not_decided_says_why_and_what_would_decide_it():
@@ -313,36 +308,32 @@ def test_so_many_seeds_as_would_decide_do_so_and_one_less_does_not(value, error,
         assert (again.verdict(None) != NOT_DECIDED) == decides, more
 
 
-def test_what_would_decide_is_said_where_the_page_says_why(monkeypatch):
-    page = []
-    monkeypatch.setattr(evidence.st, "html", page.append)
+def test_what_would_decide_is_said_where_the_page_says_why():
     unsure = finding("not decided", at=header(), error=1.0)
-    evidence.show([Summary((unsure, finding("holds", at=header())), ())])
-    assert page[0].count("What would decide it: about") == 1
-    assert "standard errors from its limit" in page[0]
+    page = evidence_html.evidence_html([Summary((unsure, finding("holds", at=header())), ())])
+    assert page.count("What would decide it: about") == 1
+    assert "standard errors from its limit" in page
 
 
-def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
-    page = []
-    monkeypatch.setattr(evidence.st, "html", page.append)
-    evidence.show([Summary((finding(at=header("atlas")), finding(at=header("local"))), ())])
-    assert ">all runs of the included sweep</a>; 0.5 in <a" in page[0]
-    assert ">a run made here, 012345</a> (1 seed)" in page[0]
+def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs():
+    page = evidence_html.evidence_html(
+        [Summary((finding(at=header("atlas")), finding(at=header("local"))), ())]
+    )
+    assert ">all runs of the included sweep</a>; 0.5 in <a" in page
+    assert ">a run made here, 012345</a> (1 seed)" in page
 
 
-def test_of_thousands_of_runs_a_few_are_listed_and_the_others_counted(monkeypatch):
-    page = []
-    monkeypatch.setattr(evidence.st, "html", page.append)
+def test_of_thousands_of_runs_a_few_are_listed_and_the_others_counted():
     many = tuple(
         finding(at=header("local"), value=float(number), reason=f"{number % 2}")
         for number in range(2000)
     )
-    evidence.show([Summary(many, many)])
-    listed = evidence.MOST_LISTED
-    assert page[0].count(f"; and {2000 - listed:,} more") == 2
-    assert page[0].count("a run made here") == 4 * listed and ", 2000 runs at other" in page[0]
-    evidence.show([Summary(many[:listed], ())])
-    assert " more" not in page[1].replace('class="more', "")
+    page = evidence_html.evidence_html([Summary(many, many)])
+    listed = evidence_html.MOST_LISTED
+    assert page.count(f"; and {2000 - listed:,} more") == 2
+    assert page.count("a run made here") == 4 * listed and ", 2000 runs at other" in page
+    page = evidence_html.evidence_html([Summary(many[:listed], ())])
+    assert " more" not in page.replace('class="more', "")
 
 
 def test_every_claim_is_counted_also_one_that_no_run_was_made_for():

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from icl_core.contract import number_text
 from pages.ui.look import formats
 
 
@@ -21,7 +22,7 @@ from pages.ui.look import formats
     ],
 )
 def test_a_number_has_its_significant_digits(value: float, digits: int, grouped: bool, text: str):
-    assert formats.number(value, digits, grouped) == text
+    assert number_text.number(value, digits, grouped) == text
 
 
 def test_a_share_is_in_percent():

@@ -12,10 +12,10 @@ from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
+from icl_core.evidence import verdicts
 from icl_core.figures.frames import clock_frames
 from icl_core.papers.birth.shared.head_maps import at_snapshot, first_map, second_map
 from icl_core.runs import store
-from pages.ui.claims import verdicts
 
 OPENINGS = [paper for paper in registry.papers().values() if paper.opening]
 WITHOUT_TORCH = """

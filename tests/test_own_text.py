@@ -20,8 +20,8 @@ from icl_core.papers.birth.shared.text_counts import LARGEST, count, describe, l
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
 from icl_core.runs.header import key_of
+from icl_core.runs.request import run_fields
 from pages.ui.controls.sidebar import LINE_LABEL
-from pages.ui.link import address
 
 GERMAN = (
     "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
@@ -270,10 +270,10 @@ def test_the_preset_s_N_is_kept_beside_a_text(here):
     opened_line(app).input("text=").run()  # which names it
     assert "text" not in app.query_params and not app.info
     config = registry.experiment("birth.induction").config(text=digest, N=65)
-    fields = address.run_fields("birth.induction", config)
+    fields = run_fields("birth.induction", config)
     assert fields["text"] == digest and fields["N"] == "65"
     constructed = registry.experiment("birth.constructed").config(text=digest, N=65)
-    assert address.run_fields("birth.constructed", constructed)["N"] == "65"
+    assert run_fields("birth.constructed", constructed)["N"] == "65"
 
 
 def test_counts_have_one_form():

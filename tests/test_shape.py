@@ -107,10 +107,10 @@ LAYERS = (
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
-    ("comparison", "evidence", "share", "site"),
+    ("comparison", "evidence", "share"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
-    ("build", "library"),
+    ("build", "library", "site"),
     ("command",),
     ("__main__",),
 )
@@ -199,7 +199,8 @@ def test_pages_and_exports_draw_the_seed_that_the_view_shows():
 def test_no_style_rule_looks_for_a_descendant_of_a_descendant():
     """After `:has(` a blank between two selectors makes the browser restyle the page at every
     change within it: all experiments took three times as long to draw."""
-    for path in (ROOT / "pages" / "ui" / "browser").glob("*.css"):
+    folders = (ROOT / "pages/ui/browser", ROOT / "icl_core/figures/browser")
+    for path in (path for folder in folders for path in folder.glob("*.css")):
         for argument in re.findall(r":has\(((?:[^()]|\([^()]*\))*)\)", path.read_text()):
             for selector in argument.split(","):
                 compound = re.sub(r"\s*[>+~]\s*", ">", selector.strip())

@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import COLOURS, Curve, bars, curves, legend_line, seated, themed
 from icl_core.figures.stage_seat import ROW, width_of
-from pages.ui.stage import films, panels
+from icl_core.share.stage_films import seating, stage_drawings
 from tests.seats import names_of, rows_of
 
 ROOT = Path(__file__).parents[1]
@@ -57,11 +57,11 @@ def _luminance(colour: str) -> float:
 
 @pytest.mark.parametrize("id", registry.experiment_ids())
 def test_the_page_can_lay_out_the_stage_of_every_preset(id):
-    """The style of the page has a rule for each of these keys (pages/ui/browser/page.css)."""
+    """The style of the page has a rule for each of these keys (figures/browser/page.css)."""
     experiment = registry.experiment(id)
-    style = (ROOT / "pages/ui/browser/page.css").read_text(encoding="utf-8")
+    style = (ROOT / "icl_core/figures/browser/page.css").read_text(encoding="utf-8")
     for preset in experiment.presets:
-        drawings = panels.stage_drawings(experiment, Run(preset.config, {}))
-        key = films._grid(drawings)
+        drawings = stage_drawings(experiment, Run(preset.config, {}))
+        key = seating(drawings)
         rule = re.sub(r"by\d.*", "", key)
         assert key == "stage-1x1" or f"st-key-{rule}" in style, (preset.name, key)

@@ -13,7 +13,6 @@ import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect, sync_playwright
-from plotly.offline import get_plotlyjs
 from torch import Tensor
 
 import icl_core as icl
@@ -45,7 +44,9 @@ CONVERGENCE = "memformers.convergence"
 LAYER = "gdssm.layer"
 HEAD = "birth.induction"
 TRAINED = dict(training.trained_in_tab())
-TAB = Path(training.__file__).parent / "browser" / "training"
+BROWSER = Path(training.__file__).parent / "browser"
+TAB = BROWSER / "training"
+PLOTLY = BROWSER / "plotly-cartesian.min.js"  # the site's own
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Tab</title>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; worker-src blob:;
   script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">
@@ -592,7 +593,8 @@ def opened(browser, tmp_path: Path):
         options["setting"]["steps"] = steps
         paper, ink = (options["colours"][name] for name in ("paper", "ink"))
         text = PAGE.format(
-            paper=paper, ink=ink, style=training.page_style(), plotly=get_plotlyjs(),
+            paper=paper, ink=ink, style=training.page_style(),
+            plotly=PLOTLY.read_text(encoding="utf-8"),
             worker=script_json(training.worker_source()), script=training.page_script(),
             options=script_json(options),
         )  # fmt: skip

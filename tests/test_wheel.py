@@ -54,8 +54,8 @@ def test_it_holds_the_core_and_beside_it_the_dashboard_and_nothing_else(wheel):
     expected.remove("icl_dashboard/pages/ui/launch.py")  # it is placed as icl_dashboard/launch.py
     names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == expected
-    assert "icl_core/py.typed" in names and "icl_dashboard/pages/ui/browser/clock.js" in names
-    assert "icl_core/figures/browser/transport.js" in names
+    assert "icl_core/py.typed" in names and "icl_dashboard/pages/ui/browser/part.js" in names
+    assert "icl_core/figures/browser/clock.js" in names
     assert wheel.read("icl_dashboard/launch.py") == (ROOT / "pages/ui/launch.py").read_bytes()
 
 

@@ -1,16 +1,19 @@
-"""The commands over all runs: `claims`, and `build` and `gallery`, which make what is shipped."""
+"""The commands over all runs: `claims`; `build` and `gallery`, which make what is shipped; and
+`site`, which writes it as plain files."""
 
 import argparse
+from pathlib import Path
 
 from icl_core import registry
 from icl_core.command.experiment_options import AddCommand, add_json, add_scheduler
 from icl_core.command.guard import DONE, FAILED
 from icl_core.command.printing import print_findings, print_problems
 from icl_core.contract.knobs import BadSetting
+from icl_core.jobs.faults import Failed
 
 
 def add_commands(add: AddCommand) -> None:
-    """Add `claims`, `build` and `gallery`."""
+    """Add `claims`, `build`, `gallery` and `site`."""
     claims = add("claims", _claims, "list what the papers claim and what was measured")
     add_json(claims, "the claims")
     build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
@@ -23,6 +26,8 @@ def add_commands(add: AddCommand) -> None:
     add_json(build, "the metrics")
     gallery = add("gallery", _gallery, "take the gallery's pictures of the shipped runs anew")
     gallery.add_argument("experiment", nargs="*", help="all if none is named")
+    site = add("site", _site, "write the shipped runs as plain files that need no server")
+    site.add_argument("folder", metavar="OUT", help="an empty folder, or a new one")
 
 
 def _claims(options: argparse.Namespace) -> int:
@@ -55,3 +60,17 @@ def _gallery(options: argparse.Namespace) -> int:
     print_problems([*problems, *(f"{id} has no shipped run to draw" for id in missing)])
     is_named_missing = bool(options.experiment and missing)
     return FAILED if problems or is_named_missing else DONE
+
+
+def _site(options: argparse.Namespace) -> int:
+    from icl_core.site.write import write_site
+
+    folder = Path(options.folder)
+    try:
+        write_site(folder)
+    except FileExistsError as problem:
+        raise BadSetting(str(problem)) from None
+    except OSError as problem:
+        raise Failed(f"the site could not be written: {problem}") from None
+    print(f"Open {folder / 'index.html'} in a browser, or put the folder on any host.")
+    return DONE

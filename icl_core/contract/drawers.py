@@ -1,6 +1,7 @@
 """The drawers under the stage stand in groups, which are the same for every experiment."""
 
 LOOK_CLOSER, CHANGE_IT, COMPARE = "Look closer", "Change it", "Compare"
+SWEEP = "Sweep"
 EVIDENCE, WHY = "Evidence", "Why"  # these groups have one drawer, of the same name
 GROUPS = (LOOK_CLOSER, CHANGE_IT, COMPARE, EVIDENCE, WHY)
 
@@ -15,7 +16,7 @@ _DRAWERS = {
         *("Every method", "Every rule", "Every rate", "Every slope", "Every width"),
         *("Every training", "Other forms", "Other coordinates", "Other covariances"),
         *("Order and width", "Batch size", "One layer", "All seeds", "Seed by seed"),
-        *("What it acts like", "Who is who", "Sweep"),
+        *("What it acts like", "Who is who", SWEEP),
     ),
     EVIDENCE: (EVIDENCE,),
     WHY: (WHY,),

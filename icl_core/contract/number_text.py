@@ -29,6 +29,22 @@ def number_text(value: float, places: int = 3) -> str:
     return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
+def number(value: float, digits: int = 3, grouped: bool = True) -> str:
+    """Return `value` to `digits` significant digits, with a true minus sign.
+
+    A number that is not finite is a dash. If `grouped`, a number below a million with more digits
+    than that before its point is written out: 190 and not 1.9e+02, 12,300 and not 1.23e+04.
+    """
+    if not math.isfinite(value):
+        return NOT_A_NUMBER
+    rounded = float(f"{value:.{digits}g}")
+    if grouped and 10**digits <= abs(rounded) < 1e6:
+        text = f"{rounded:,.0f}"
+    else:
+        text = f"{value:.{digits}g}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
 def percent(share: float) -> str:
     """Return a share as a title shows it, with as many digits as it needs: "93%", "0.03%"."""
     if not math.isfinite(share):

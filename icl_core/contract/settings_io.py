@@ -255,6 +255,11 @@ def named_fields(config: Any, base: Any) -> list[str]:
     ]
 
 
+def value_text(value: Any) -> str:
+    """Return a value as an address writes it; `Knob.parse` reads it back exactly."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def setting_line(config: Any, base: Any) -> str:
     """Return the setting as a line: "d = 64, K = 5, triggers = random"."""
     fields = knobs_of(type(config))

@@ -126,6 +126,18 @@ class Try:
     drawer: str = ""
     marks: tuple[str, ...] = ()
 
+    @property
+    def sight(self) -> dict[str, str]:
+        """The part of its address that says where to look: the step, the drawer, the panels."""
+        fields: dict[str, str] = {}
+        if self.step is not None:
+            fields["step"] = str(self.step)
+        if self.drawer:
+            fields["drawer"] = self.drawer
+        if self.marks:
+            fields["marks"] = ",".join(self.marks)
+        return fields
+
 
 @dataclass(frozen=True)
 class Story:

@@ -13,6 +13,7 @@ from icl_core.contract.experiment import Panel
 
 _BROWSER_FOLDER = Path(__file__).parent / "browser"
 _FILM_SCRIPTS = ("plotly_parts.js", "film.js", "transport.js")
+_CLOCK_SCRIPTS = ("parts.js", "page.js", "seats.js", "charts.js", "clock.js")
 
 
 def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,6 +98,12 @@ def _selected(properties: Mapping[str, Any], keys: set[str]) -> dict[str, Any]:
 def browser_file(name: str) -> str:
     """Return the text of a file."""
     return (_BROWSER_FOLDER / name).read_text(encoding="utf-8")
+
+
+def clock_script() -> str:
+    """Return the script of the clock of a page whose charts stay from run to run: the dashboard's,
+    and the site's."""
+    return film_script() + "".join(map(browser_file, _CLOCK_SCRIPTS))
 
 
 def film_script() -> str:

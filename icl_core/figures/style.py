@@ -48,7 +48,7 @@ WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
 TEXT = 15
 TICKS = 13
-# On a projector of 720 lines; with more the browser enlarges further (pages/ui/browser/seats.js).
+# On a projector of 720 lines; with more the browser enlarges further (browser/seats.js).
 LARGER = 1.13  # the factor by which texts are larger
 LEAST = 14.7  # the least size of a text, in pixels
 LEAST_LINE = 2.7  # the least width of a line, in pixels

@@ -6,7 +6,9 @@ from functools import cached_property
 from typing import Any
 
 from icl_core import registry
+from icl_core.contract import knobs, settings_io
 from icl_core.contract.experiment import Experiment
+from icl_core.contract.settings_io import value_text
 from icl_core.runs.header import key_of, stored_settings
 
 
@@ -40,3 +42,14 @@ class Request:
     def version(self) -> int:
         """The experiment's version."""
         return registry.version(self.id)
+
+
+def run_fields(experiment_id: str, config: Any) -> dict[str, str]:
+    """Return the fields of a link to the settings of a run, those of `config` as files store
+    them."""
+    settings_class = registry.experiment(experiment_id).config
+    defaults = {field: knob.default for field, knob in knobs.knobs_of(settings_class).items()}
+    stored = stored_settings(config)
+    fitted = settings_io.fitted_fields(settings_class, {**defaults, **stored})
+    omitted = {field: defaults[field] for field in fitted - stored.keys()}
+    return {field: value_text(value) for field, value in {**stored, **omitted}.items()}

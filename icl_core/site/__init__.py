@@ -1,1 +1,1 @@
-"""The dashboard as a folder of plain files, which need no server."""
+"""The site: what the dashboard shows of the shipped runs, as plain files that need no server."""

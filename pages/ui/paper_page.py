@@ -8,14 +8,13 @@ from icl_core import registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
-from icl_core.evidence import measurements
+from icl_core.evidence import measurements, verdicts
 from icl_core.evidence.measurements import Summary
 from icl_core.figures.character_labels import shown_name
 from icl_core.jobs import spawn
 from icl_core.machine import device, late_imports, limits
 from icl_core.runs import code, store
 from icl_core.runs.header import Header, typed_config
-from pages.ui.claims import verdicts
 from pages.ui.controls import (
     auto_train,
     cache,

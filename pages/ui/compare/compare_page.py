@@ -14,8 +14,10 @@ from icl_core.comparison import films, table_rows
 from icl_core.comparison.films import CommonClock, Compared
 from icl_core.comparison.joint_figures import run_colour
 from icl_core.comparison.table_rows import Number
+from icl_core.contract import number_text
 from icl_core.contract.experiment import Run
 from icl_core.runs.header import Header, typed_config
+from icl_core.runs.request import run_fields
 from pages.ui.compare import choice, packed
 from pages.ui.compare.packed import Packed, PackedFilm, PackedScene
 from pages.ui.controls import cache, compare_links
@@ -259,7 +261,7 @@ def _settings_table(headers: Sequence[Header], names: Sequence[str]) -> None:
 def _run_link(header: Header, name: str) -> str:
     """Return a link to the stage of a run."""
     paper, experiment = header.experiment.split(".")
-    fields = {"experiment": experiment, **address.run_fields(header.experiment, header.config)}
+    fields = {"experiment": experiment, **run_fields(header.experiment, header.config)}
     url = f"{paper}?{escape(urlencode(fields))}"
     return f"<a href='{url}' target='_self'>{escape(name)}</a>"
 
@@ -300,11 +302,11 @@ def _table_heads(names: Sequence[str]) -> str:
 def _table_cell(number: Number | None, sign: str) -> str:
     if number is None:
         return "<td>–</td>"
-    text = formats.number(number.value)
+    text = number_text.number(number.value)
     if sign and number.value > 0:
         text = sign + text
     if number.error is not None:
-        text += f" ± {formats.number(number.error, 2)}"
+        text += f" ± {number_text.number(number.error, 2)}"
     text = f"<strong>{text}</strong>" if number.certain else text
     return f"<td class='numbers'>{text}</td>"
 

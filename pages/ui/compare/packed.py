@@ -13,9 +13,10 @@ from icl_core.comparison.films import CommonClock, Compared, Film, thinned_clock
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures.frames import tag_figure
+from icl_core.share.stage_films import packed, states_message
 from pages.ui.controls.cache import keep_by_size
 from pages.ui.look.style import Theme
-from pages.ui.stage import panels, playback
+from pages.ui.stage import panels
 
 MOST_BYTES = 12 * 10**6  # of the frames of a stage
 KEPT_BYTES = 120 * 2**20  # of the frames of comparisons that are kept for all visitors
@@ -164,7 +165,7 @@ def _packed_film(run: str, film: Film, theme: Theme) -> PackedFilm:
     return PackedFilm(
         film.name,
         tag_figure(panel, film_id, last),
-        playback.pack_states(film.name, run, film_id, states, film.order),
+        packed(states_message(film.name, run, film_id, states, film.order)),
     )
 
 

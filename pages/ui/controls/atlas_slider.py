@@ -1,5 +1,5 @@
 """A slider on which trained runs are marked, and which goes from one to the next while it is
-dragged (browser/atlas_slider.js)."""
+dragged (figures/browser/atlas_slider.js)."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,23 +8,18 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core.figures.frames import browser_file
 from pages.ui.link import pending_address
 
-_BROWSER = Path(__file__).parents[1] / "browser"
-
-
-def _read(name: str) -> str:
-    return (_BROWSER / name).read_text(encoding="utf-8")
-
-
+_PART = Path(__file__).parents[1] / "browser" / "part.js"
 _SLIDER = st.components.v2.component(
     "icl_atlas_slider",
     html='<div class="atlas-slider"></div>',
-    js=_read("part.js"),
+    js=_PART.read_text(encoding="utf-8"),
     isolate_styles=False,
 )
 _SLIDERS = st.components.v2.component(
-    "icl_atlas_sliders", html="<span hidden></span>", js=_read("atlas_slider.js")
+    "icl_atlas_sliders", html="<span hidden></span>", js=browser_file("atlas_slider.js")
 )
 _ANSWERED = "moves of sliders that were answered"  # in the session: by key the browser's time
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core.contract import number_text
 from icl_core.contract.experiment import LENGTH, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.message import sentence
@@ -276,7 +277,7 @@ def show_curves(job: queue.JobState, most: int) -> None:
         name = line.name.replace("_", " ")
         pictures += (
             f'<img src="data:image/svg+xml;base64,{source}" width="{WIDTH}" height="{HEIGHT}" '
-            f'alt="{escape(name)} so far"> {escape(name)} {formats.number(line.last)} '
+            f'alt="{escape(name)} so far"> {escape(name)} {number_text.number(line.last)} '
         )
     if pictures:
         st.html(f'<span class="sparklines">{pictures}</span>')

@@ -9,10 +9,10 @@ import streamlit as st
 from icl_core import figures, registry
 from icl_core.contract.experiment import CannotDraw, Opening, Panel, Paper, Run
 from icl_core.contract.figure import Figure
-from icl_core.evidence import measurements
+from icl_core.evidence import measurements, verdicts
 from icl_core.figures.frames import tag_figure
 from icl_core.runs import store
-from pages.ui.claims import verdicts
+from icl_core.share.stage_films import packed, states_message
 from pages.ui.front import tour_end
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
@@ -96,7 +96,8 @@ def _verdicts() -> None:
     """Draw the verdicts on the claims in the shipped runs, a bar for each paper."""
     st.header("What the papers claim, and what comes out here", anchor=False)
     counts = measurements.counts(store.default())
-    verdicts.bars({menu.short_title(name): counts.get(name, {}) for name in registry.papers()})
+    by_title = {menu.short_title(name): counts.get(name, {}) for name in registry.papers()}
+    st.html(verdicts.bars(by_title))
     menu.link("claims", "All claims, and what was measured")
 
 
@@ -198,4 +199,4 @@ def _draw_seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> 
         panel = opening.panels[name](run, index)
         figure = panel.figure and figures.themed(panel.figure, dark)
         panels.append(tag_figure(replace(panel, figure=figure), film, index))
-    return _Seat(name, panels, playback.pack_states(name, film, film, panels))
+    return _Seat(name, panels, packed(states_message(name, film, film, panels)))

@@ -3,12 +3,11 @@
 It reads what was made when the runs were built, and needs neither torch nor the runs.
 """
 
-from pathlib import Path
-
 import streamlit as st
 
 from icl_core import registry
 from icl_core.contract.experiment import Paper
+from icl_core.figures.frames import browser_file
 from icl_core.share import gallery
 from pages.ui.controls import experiments
 from pages.ui.link import same_tab_links
@@ -16,7 +15,7 @@ from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
 
-CSS = (Path(__file__).parents[1] / "browser" / "gallery.css").read_text(encoding="utf-8")
+CSS = browser_file("gallery.css")
 
 
 @say_if_memory_ends

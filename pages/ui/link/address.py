@@ -20,9 +20,10 @@ from icl_core.contract.experiment import Experiment, Paper, Preset
 from icl_core.contract.knobs import BadSetting, Knob
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.message import sentence
+from icl_core.contract.settings_io import value_text
 from icl_core.machine import device
 from icl_core.runs import store
-from icl_core.runs.header import Header, stored_settings
+from icl_core.runs.header import Header
 from icl_core.runs.request import Request
 from pages.ui.link import lesson_rules, pending_address
 
@@ -263,22 +264,6 @@ def lasting_query() -> dict[str, str]:
     """Return the fields of the address that stay wherever the visitor goes."""
     query = pending_address.current_query()
     return {name: query[name] for name in _LASTING_FIELDS if name in query}
-
-
-def value_text(value: Any) -> str:
-    """Return a value as the address writes it; `Knob.parse` reads it back exactly."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def run_fields(experiment_id: str, config: Any) -> dict[str, str]:
-    """Return the fields of a link to the settings of a run, those of `config` as files store
-    them."""
-    settings_class = registry.experiment(experiment_id).config
-    defaults = {field: knob.default for field, knob in knobs.knobs_of(settings_class).items()}
-    stored = stored_settings(config)
-    fitted = settings_io.fitted_fields(settings_class, {**defaults, **stored})
-    omitted = {field: defaults[field] for field in fitted - stored.keys()}
-    return {field: value_text(value) for field, value in {**stored, **omitted}.items()}
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:

@@ -1,27 +1,7 @@
-"""Numbers, sizes, shares and times as people read them."""
-
-import math
-
-from icl_core.contract.number_text import NOT_A_NUMBER
+"""Sizes, shares and times as people read them."""
 
 MIB = 2**20  # bytes
 KIB = 2**10
-
-
-def number(value: float, digits: int = 3, grouped: bool = True) -> str:
-    """Return `value` to `digits` significant digits, with a true minus sign.
-
-    A number that is not finite is a dash. If `grouped`, a number below a million with more digits
-    than that before its point is written out: 190 and not 1.9e+02, 12,300 and not 1.23e+04.
-    """
-    if not math.isfinite(value):
-        return NOT_A_NUMBER
-    rounded = float(f"{value:.{digits}g}")
-    if grouped and 10**digits <= abs(rounded) < 1e6:
-        text = f"{rounded:,.0f}"
-    else:
-        text = f"{value:.{digits}g}"
-    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def share(value: float) -> str:

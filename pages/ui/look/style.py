@@ -1,22 +1,21 @@
-"""The page's CSS: what Streamlit's theme cannot express. The rules are files in `browser/`."""
+"""The page's CSS: what Streamlit's theme cannot express. The rules are files, most of
+them in `icl_core/figures/browser/`, as the site has them, too."""
 
 from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
 
+from icl_core.figures.frames import browser_file
 
-def _read(name: str) -> str:
-    return (Path(__file__).parents[1] / "browser" / name).read_text(encoding="utf-8")
-
-
-_PAGE = _read("page.css")
-_PARTS = "".join(map(_read, ("script.css", "typed.css", "atlas_slider.css")))
-_PROJECTOR = _read("projector.css")
+_TYPED = Path(__file__).parents[1] / "browser" / "typed.css"
+_PAGE = browser_file("page.css")
+_PARTS = "".join(map(browser_file, ("script.css", "atlas_slider.css"))) + _TYPED.read_text("utf-8")
+_PROJECTOR = browser_file("projector.css")
 # A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, and a hint says so.
 # The hint stands under the title; on the stage, where a figure's box has a fixed height, beside it
 # and in one word. A place's container key begins with its name; below the width it scrolls.
-_WIDE_FIGURE = _read("wide_figures.css")
+_WIDE_FIGURE = browser_file("wide_figures.css")
 _WIDE_PLACES = {
     "panel": ("1150px", "scroll the figure sideways"),
     "seat": ("900px", "scroll"),

@@ -11,12 +11,14 @@ import streamlit as st
 
 from icl_core import registry
 from icl_core.comparison import chosen_runs
+from icl_core.contract import number_text
 from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.evidence import run_table
 from icl_core.evidence.run_table import RunGroup, RunRow
 from icl_core.runs import code, owners, store
+from icl_core.runs.request import run_fields
 from pages.ui.controls import compare_links, filters
-from pages.ui.link import address, visitors
+from pages.ui.link import visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.runs import run_filters
@@ -199,7 +201,7 @@ def _actions(row: RunRow, claim: str) -> None:
         lines = map(escape_markdown, (_setting(row), _circumstances(row, claim)))
         st.markdown("  \n".join([f"**{escape_markdown(row.title)}**", *lines]))
         paper, name = header.experiment.split(".")
-        fields = address.run_fields(header.experiment, header.config)
+        fields = run_fields(header.experiment, header.config)
         menu.link(paper, "Open", {"experiment": name, **fields})
         menu.link(compare_links.PAGE, "Compare with …", compare_links.fields([header]))
         if header.origin != "atlas":
@@ -228,9 +230,9 @@ def _setting(row: RunRow) -> str:
 def _circumstances(row: RunRow, claim: str) -> str:
     """Return what a run measured for a claim, where it is from, and what it took, in one line."""
     number = row.number(claim)
-    measured = f"{number.label} {formats.number(number.value)}" if number else ""
+    measured = f"{number.label} {number_text.number(number.value)}" if number else ""
     if number and number.error is not None:
-        measured += f" ± {formats.number(number.error, 2)}"
+        measured += f" ± {number_text.number(number.error, 2)}"
     parts = (
         measured,
         run_table.ORIGINS[row.origin],

@@ -16,9 +16,10 @@ from icl_core.jobs import queue
 from icl_core.machine import limits
 from icl_core.runs import documents, owners, store
 from icl_core.runs.documents import Document
+from icl_core.runs.request import run_fields
 from icl_core.share import uploaded_run
 from pages.ui.controls import filters, training
-from pages.ui.link import address, same_tab_links, visitors
+from pages.ui.link import same_tab_links, visitors
 from pages.ui.look import formats, menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
@@ -94,7 +95,7 @@ def _job_title(job: queue.JobState) -> str:
 def _open_job(job: queue.JobState) -> None:
     if job.experiment in registry.experiment_ids():
         paper, name = job.experiment.split(".")
-        fields = address.run_fields(job.experiment, job.config)
+        fields = run_fields(job.experiment, job.config)
         menu.link(paper, "Open", {"experiment": name, **fields})
 
 

@@ -7,7 +7,6 @@ The drawer "The model" holds the model's diagram, in which a matrix opens the pa
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -18,9 +17,11 @@ from icl_core.contract.drawers import EVIDENCE, GROUPS, WHY, group_of
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
+from icl_core.evidence.evidence_html import evidence_html
 from icl_core.evidence.measurements import Summary
+from icl_core.figures.frames import browser_file
 from icl_core.figures.svg import model_svg_text, picture
-from pages.ui.claims import evidence
+from icl_core.share.stage_films import stage_drawings
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
@@ -82,7 +83,7 @@ def show(
                 if requested == NUMBERS:
                     _numbers(setting, run, cell)
                 elif requested == EVIDENCE:
-                    evidence.show(summaries)
+                    st.html(evidence_html(summaries))
                 elif requested == MODEL:
                     _model(setting, run, hidden)
                 elif requested == sweep.SWEEP:
@@ -141,7 +142,7 @@ def _choose(key: str, drawers: Mapping[str, str]) -> None:
 def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
     """Draw how one number of the stage is made and, on demand, all numbers; only these where no
     number can be explained."""
-    drawings = panels.stage_drawings(setting.experiment, run)
+    drawings = stage_drawings(setting.experiment, run)
     explained = [drawing for drawing in drawings if drawing.explanations is not None]
     if not explained:
         return _tables(setting, run, drawings)
@@ -224,7 +225,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
         if drawing.applies(run.config) and place in (STAGE, drawing.place):
             used_fields.update(drawing.knobs)
     left_out = all_fields - used_fields | {"snapshot"}
-    if panels.shows_one_seed(setting.view_knobs, panels.stage_drawings(setting.experiment, run)):
+    if panels.shows_one_seed(setting.view_knobs, stage_drawings(setting.experiment, run)):
         left_out.add(FIELD)  # it stands beside the clock
     return [
         field
@@ -287,12 +288,11 @@ def _follow_up(paper: Paper, later: FollowUp) -> str:
 
 
 MODEL = "The model"
-_BROWSER = Path(__file__).parents[1] / "browser"
 _DIAGRAM = st.components.v2.component(
     "icl_diagram",
     html='<div class="diagram"></div>',
-    css=(_BROWSER / "diagram.css").read_text(encoding="utf-8"),
-    js=(_BROWSER / "diagram.js").read_text(encoding="utf-8"),
+    css=browser_file("diagram.css"),
+    js=browser_file("diagram.js"),
     isolate_styles=False,
 )
 _BOX_KINDS = {

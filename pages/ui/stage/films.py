@@ -9,7 +9,6 @@ new chart.
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from hashlib import blake2b
 from itertools import count
 from typing import Any
 
@@ -20,6 +19,17 @@ from icl_core.contract import words
 from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.figures.frames import round_maps, tag_figure
 from icl_core.figures.streamlit_figure import StreamlitFigure
+from icl_core.share.stage_films import (
+    figure_message,
+    film_id,
+    moves,
+    packed,
+    relevant_view,
+    seating,
+    states_message,
+    steps_of,
+    view_at,
+)
 from pages.ui.controls.cache import keep_by_size
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import SeatedChart, seat_chart
@@ -36,17 +46,6 @@ _CHART_NUMBERS = count()
 def run_name(run: Run) -> str:
     """Return the browser's name for a run as it is drawn for this visitor."""
     return f"{run.digest[:16]} {theme().name}"
-
-
-def steps_of(run: Run, view: Any) -> list[int]:
-    """Return the training steps of the snapshots that the clock can play in a run and a view; none
-    if there are no snapshots."""
-    return run.snapshot_steps if hasattr(view, "snapshot") else []
-
-
-def view_at(view: Any, index: int) -> Any:
-    """Return the view of the snapshot `index`; `view` itself if it has no snapshots."""
-    return replace(view, snapshot=index) if hasattr(view, "snapshot") else view
 
 
 def seat_panels(
@@ -67,7 +66,7 @@ def seat_panels(
     is_last = getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not is_last:
         _send_films(setting, moved, run, place)
-    grid = _grid(drawings)
+    grid = seating(drawings)
     is_seen = bool(training_key) and goes_on
     # A fragment has a container: with the same nesting a chart takes the place of the former one.
     with nullcontext() if is_seen else st.container():
@@ -75,25 +74,6 @@ def seat_panels(
         draw(setting, drawings, grid, run, training_key)
     if is_last:
         _send_films(setting, moved, run, place)
-
-
-def _grid(drawings: Sequence[Drawing]) -> str:
-    """Return the key of the stage's container, by which page.css lays it out: the first panel is
-    large, until the visitor makes another one large. The others stand in a row of two to four seats
-    below it if it is wide, else beside it in one or two rows of one to three seats; of these a wide
-    panel takes two.
-    """
-    first, *others = drawings
-    if not others:
-        return "stage-1x1"
-    seats = sum(2 if drawing.wide else 1 for drawing in others)
-    if first.wide and len(others) > 1:
-        return f"stage-lead-top-{seats}"
-    rows = min(2, len(others))
-    columns = 1 if len(others) <= 2 else -(-seats // 2)
-    # where a seat is left over, the last panel takes it, too
-    is_spare = columns > 1 and seats % 2
-    return f"stage-lead-left-{columns}by{rows}{'-spare' * is_spare}"
 
 
 @say_if_memory_ends
@@ -205,11 +185,11 @@ def _charts() -> dict[str, SeatedChart]:
 def _film_arguments(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     """Return the arguments of the cached functions below: the name under which a film is cached,
     the run, the drawing, the view of the first snapshot, the theme, and whether the panel moves."""
-    moves = drawing.moving and not drawing.is_still(run, setting.view)
+    moving = moves(drawing, run, setting.view)
     # what does not move may say so where the clock is not at the end
-    view = setting.view if drawing.moving and not moves else view_at(setting.view, 0)
-    moving = moves and bool(steps_of(run, setting.view))
-    view = panels.relevant_view(setting, drawing, view)
+    is_still = drawing.moving and drawing.is_still(run, setting.view)
+    view = setting.view if is_still else view_at(setting.view, 0)
+    view = relevant_view(setting.experiment, drawing, view)
     return panels.drawing_key(setting.id, drawing, run, view), run, drawing, view, theme(), moving
 
 
@@ -220,7 +200,7 @@ def _last_panel(
     """Return a panel at the last snapshot."""
     last = len(_run.snapshot_steps) - 1
     panel = panels.draw(_run, _drawing, view_at(_view, last) if _moving else _view, _theme)
-    return tag_figure(round_maps(panel), _film_id(name), last if _moving else None)
+    return tag_figure(round_maps(panel), film_id(name), last if _moving else None)
 
 
 @keep_by_size(FIGURE_BYTES, len)
@@ -229,12 +209,7 @@ def _whole_figure(
 ) -> bytes:
     """Return a panel's figure at the last snapshot, packed for the browser."""
     panel = _last_panel(name, run, drawing, view, theme, moving)
-    return playback.pack_figure(drawing.name, run_name(run), _film_id(name), panel)
-
-
-def _film_id(name: str) -> str:
-    """Return a short id of a film, as every frame holds it."""
-    return blake2b(name.encode(), digest_size=8).hexdigest()
+    return packed(figure_message(drawing.name, run_name(run), film_id(name), panel))
 
 
 @keep_by_size(FILM_BYTES, lambda states: len(states[1]))
@@ -245,8 +220,8 @@ def _states(
     shown = []
     for index in range(len(run.snapshot_steps) - 1 if moving else 0):
         panel = panels.draw(run, drawing, view_at(view, index), theme)
-        shown.append(tag_figure(round_maps(panel), _film_id(name), index))
+        shown.append(tag_figure(round_maps(panel), film_id(name), index))
     shown.append(_last_panel(name, run, drawing, view, theme, moving))
     titles = [panel.finding for panel in shown]
-    named = drawing.name, run_name(run), _film_id(name)
-    return titles, playback.pack_states(*named, shown, without_last=moving)
+    named = drawing.name, run_name(run), film_id(name)
+    return titles, packed(states_message(*named, shown, without_last=moving))

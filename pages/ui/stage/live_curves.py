@@ -8,6 +8,7 @@ import streamlit as st
 
 from icl_core.contract.experiment import CannotDraw, Drawing, Panel, Run
 from icl_core.jobs import queue
+from icl_core.share.stage_films import relevant_view
 from pages.ui.controls import training
 from pages.ui.link.address import Setting
 from pages.ui.look.memory_fault import say_if_memory_ends
@@ -66,7 +67,7 @@ def _model(setting: Setting, drawing: Drawing, key: str) -> Panel | None:
     run = training.latest_model(key)
     if run is None or not drawing.applies(run.config):
         return None
-    view = panels.relevant_view(setting, drawing, setting.view)
+    view = relevant_view(setting.experiment, drawing, setting.view)
     name = panels.drawing_key(setting.id, drawing, run, view)
     try:
         return _model_panel(name, run, drawing, view, theme())

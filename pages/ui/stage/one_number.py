@@ -4,12 +4,11 @@ how its number is made, and the ways to another cell."""
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from html import escape
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import streamlit as st
 
-from icl_core.contract import knobs
+from icl_core.contract import knobs, number_text
 from icl_core.contract.experiment import CannotDraw, Drawing, Run
 from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation, Map
 from icl_core.contract.knobs import BadSetting
@@ -95,15 +94,11 @@ def write_cells(cells: Sequence[Cell], all_maps: Maps) -> str:
     return ",".join(write_cell(cell, all_maps[cell.name]) for cell in cells)
 
 
-def _read(name: str) -> str:
-    return (Path(__file__).parents[1] / "browser" / name).read_text(encoding="utf-8")
-
-
 _LINKS = st.components.v2.component(
     "icl_links",
     html="<span hidden></span>",
-    css=_read("links.css"),
-    js=frames.browser_file("plotly_parts.js") + _read("links.js"),
+    css=frames.browser_file("links.css"),
+    js=frames.browser_file("plotly_parts.js") + frames.browser_file("links.js"),
     isolate_styles=False,
 )
 _CELL_LENGTH = 80  # characters of a cell that the browser may send
@@ -342,4 +337,4 @@ def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
 
 
 def _number(value: float) -> str:
-    return formats.number(value, digits=4, grouped=False)
+    return number_text.number(value, digits=4, grouped=False)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from icl_core.contract.settings_io import file_stem
 from icl_core.figures import panel_tables
 from icl_core.figures.heatmaps import every_cell
 from icl_core.jobs import faults
+from icl_core.share.stage_films import relevant_view
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.look import chart
@@ -28,15 +29,6 @@ _SENTENCE_LENGTH = 40  # characters; a longer cell of a table is read as a sente
 FEW_ROWS = 5  # of a table that is drawn as high as it is
 TABLE_HEIGHT = 250  # pixels of a longer one, in which it scrolls
 MOST_TABLES = 4  # that are drawn of one panel; files hold all
-
-
-def stage_drawings(experiment: Experiment, run: Run) -> list[Drawing]:
-    """Return the drawings that stand on the stage for a run."""
-    return [
-        drawing
-        for drawing in experiment.drawings
-        if drawing.place == STAGE and drawing.applies(run.config)
-    ]
 
 
 def shows_one_seed(view_knobs: Mapping[str, Knob], drawings: Sequence[Drawing]) -> bool:
@@ -56,21 +48,6 @@ def drawers_of(experiment: Experiment, field: str) -> set[str]:
     return drawers if len(drawers) == 1 or (drawers and is_text) else {STAGE}
 
 
-def relevant_view(setting: Setting, drawing: Drawing, view: Any) -> Any:
-    """Return a view of the setting's experiment with every field on which `drawing` does not depend
-    at its default, so that these fields do not make it be drawn again."""
-    all_fields = {field for other in setting.experiment.drawings for field in other.knobs}
-    irrelevant = all_fields - knobs.fields_that_matter(view, drawing.knobs)
-    if not drawing.moving:
-        irrelevant |= {"snapshot"}
-    defaults = {
-        field: knob.default for field, knob in setting.view_knobs.items() if field in irrelevant
-    }
-    with suppress(BadSetting):  # a view may refuse the combination
-        return replace(view, **defaults)
-    return view
-
-
 def drawing_key(experiment_id: str, drawing: Drawing, run: Run, view: Any) -> str:
     """Return the cache key of a drawing of a run of an experiment.
 
@@ -88,7 +65,7 @@ def _cached_panel(name: str, _run: Run, _drawing: Drawing, _view: Any, _theme: T
 
 def cached_panel(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """Return the panel of a drawing in the visitor's theme; all visitors share the cache."""
-    view = relevant_view(setting, drawing, setting.view)
+    view = relevant_view(setting.experiment, drawing, setting.view)
     return _cached_panel(drawing_key(setting.id, drawing, run, view), run, drawing, view, theme())
 
 

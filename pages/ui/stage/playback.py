@@ -5,8 +5,6 @@ server, and tells the server the step at which it comes to rest. What it shows c
 Streamlit sends once: of a message that the browser has already it sends the digest.
 """
 
-import json
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,26 +13,19 @@ from urllib.parse import parse_qsl
 
 import streamlit as st
 
-from icl_core.contract.experiment import Panel
 from icl_core.figures import frames
-from icl_core.figures.frames import clock_frames, in_three_bytes
+from icl_core.figures.frames import browser_file
 from pages.ui.link import pending_address
 
-_BROWSER = Path(__file__).parents[1] / "browser"
-
-
-def _read(name: str) -> str:
-    return (_BROWSER / name).read_text(encoding="utf-8")
-
-
-_JS = frames.film_script() + "".join(
-    _read(name) for name in ("parts.js", "page.js", "seats.js", "charts.js", "clock.js")
-)
-_CSS = frames.browser_file("transport.css") + _read("clock.css")
+_PART_JS = (Path(__file__).parents[1] / "browser" / "part.js").read_text(encoding="utf-8")
 _CLOCK = st.components.v2.component(
-    "icl_clock", html=_read("clock.html"), css=_CSS, js=_JS, isolate_styles=False
+    "icl_clock",
+    html=browser_file("clock.html"),
+    css="".join(map(browser_file, ("transport.css", "clock.css"))),
+    js=frames.clock_script(),
+    isolate_styles=False,
 )
-_PART = st.components.v2.component("icl_part", html="<span hidden></span>", js=_read("part.js"))
+_PART = st.components.v2.component("icl_part", html="<span hidden></span>", js=_PART_JS)
 
 
 @dataclass(frozen=True)
@@ -131,59 +122,13 @@ def _clock_state(key: str) -> Mapping[str, Any]:
     return st.session_state.get(key) or {}
 
 
-def pack_states(
-    name: str,
-    run: str,
-    film: str,
-    panels: Sequence[Panel],
-    order: Sequence[int] = (),
-    without_last: bool = False,
-) -> bytes:
-    """Return, packed for the browser, what the panel called `name` shows at each snapshot of a run.
-
-    order         for each place of the clock the index of the panel that it shows; empty if the
-                  panels are one for each place
-    without_last  whether the last state is left out, which is that of the result of `pack_figure`
-    """
-    figures = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
-    states = {
-        "name": name,
-        "run": run,
-        "film": film,
-        "titles": [panel.finding for panel in panels],
-        "frames": clock_frames(figures),
-    }
-    if order:
-        states["order"] = list(order)
-    if without_last:
-        states["frames"].pop()
-    return _packed(states, [trace for frame in states["frames"] for trace in frame["data"]])
-
-
-def pack_figure(name: str, run: str, film: str, panel: Panel) -> bytes:
-    """Return, packed for the browser, a panel's whole figure, which replaces another film's
-    there."""
-    whole = panel.figure.to_dict() if panel.figure is not None else {"data": []}
-    figure = {"name": name, "run": run, "film": film, "caption": panel.caption, "whole": whole}
-    return _packed(figure, whole["data"])
-
-
-def _packed(message: Mapping[str, Any], traces: Sequence[dict[str, Any]]) -> bytes:
-    """Return a message as compressed JSON (browser/parts.js unpacks it), with the maps among its
-    `traces` in three bytes a number where these hold them."""
-    for trace in traces:
-        if "z" in trace:
-            trace["z"] = in_three_bytes(trace["z"])
-    return zlib.compress(json.dumps(message, allow_nan=False).encode())
-
-
 def send_states(name: str, states: bytes) -> None:
-    """Send the browser the result of `pack_states`."""
+    """Send the browser packed `stage_films.states_message`."""
     send_part(f"frames {name}", states)
 
 
 def send_figure(name: str, figure: bytes) -> None:
-    """Send the browser the result of `pack_figure`."""
+    """Send the browser packed `stage_films.figure_message`."""
     send_part(f"whole {name}", figure)
 
 

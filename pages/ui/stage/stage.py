@@ -23,6 +23,7 @@ from icl_core.contract.visitor import TextInput
 from icl_core.evidence.measurements import Summary
 from icl_core.figures import frames
 from icl_core.jobs.queue import JobState
+from icl_core.share.stage_films import stage_drawings, steps_of, view_at
 from pages.ui.controls import training, widgets
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
@@ -65,14 +66,14 @@ def show(
     if place.question is not None:
         # the stage would tell what comes of a replacement that the question asks about
         setting = replace(setting, view=replace(setting.view, **setting.trained_fields))
-    drawings = panels.stage_drawings(setting.experiment, run)
+    drawings = stage_drawings(setting.experiment, run)
     shows_one_seed = panels.shows_one_seed(setting.view_knobs, drawings)
-    steps = films.steps_of(run, setting.view)
+    steps = steps_of(run, setting.view)
     index = _snapshot_index(run, setting.view, steps, place.snapshot)
     job = training.pending_job(pending)
     training_key = pending.key if pending and training.is_active(job) else ""
     _head(setting, run, place, shows_one_seed, steps, index, pending, job)
-    setting = replace(setting, view=films.view_at(setting.view, index))
+    setting = replace(setting, view=view_at(setting.view, index))
     with panels.report_faults("story"):
         script.show(setting, run, place)
     with st.container(key="faded" if pending else "current"):
@@ -156,7 +157,7 @@ def _clock(
 ) -> None:
     steps = steps or [0]
     headlines = [
-        setting.experiment.headline(run, films.view_at(setting.view, snapshot))
+        setting.experiment.headline(run, view_at(setting.view, snapshot))
         for snapshot in range(len(steps))
     ]
     playback.show_clock(

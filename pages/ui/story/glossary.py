@@ -1,20 +1,14 @@
 """The glossary on the page: symbols explain themselves wherever they stand, and the script's
 sentences make them reachable by keyboard."""
 
-import re
-from functools import cache
-from html import escape
-from pathlib import Path
-
 import streamlit as st
 
-from icl_core import registry
+from icl_core.figures.frames import browser_file
+from icl_core.share.glossary import marked, meanings
 
-_JS = (Path(__file__).parents[1] / "browser" / "words.js").read_text(encoding="utf-8")
 _WORDS = st.components.v2.component(
-    "icl_words", html="<span hidden></span>", js=_JS, isolate_styles=False
+    "icl_words", html="<span hidden></span>", js=browser_file("words.js"), isolate_styles=False
 )
-_SEPARATOR = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
 
 
 def explain(paper: str) -> None:
@@ -24,46 +18,6 @@ def explain(paper: str) -> None:
     _WORDS(key="words", data=rows)
 
 
-@cache
-def meanings(paper: str) -> dict[str, str]:
-    """Return the meaning of each symbol of a paper, the longest symbols first."""
-    by_symbol: dict[str, str] = {}
-    for _, symbols, meaning in registry.papers()[paper].glossary:
-        for symbol in _SEPARATOR.split(symbols):
-            by_symbol[symbol.strip()] = meaning
-    return dict(sorted(by_symbol.items(), key=lambda row: -len(row[0])))
-
-
 def line(paper: str, text: str, more: str = "") -> None:
     """Draw a sentence with a paper's symbols marked; `more` is trusted HTML after it."""
     st.html(f'<p class="says">{marked(text, meanings(paper))} {more}</p>')
-
-
-def marked(text: str, meanings: dict[str, str]) -> str:
-    """Return a sentence as HTML in which the first occurrence of each symbol can take the
-    keyboard's focus and is labelled with its meaning."""
-    if not meanings:
-        return escape(text, quote=False)
-    symbols = re.compile("|".join(map(_whole_symbol, meanings)))
-    marked_symbols: set[str] = set()
-    pieces: list[str] = []
-    start = 0
-    for match in symbols.finditer(text):
-        symbol = match[0]
-        if symbol in marked_symbols:
-            continue
-        marked_symbols.add(symbol)
-        label = escape(f"{symbol}: {meanings[symbol]}")
-        pieces.append(escape(text[start : match.start()], quote=False))
-        pieces.append(
-            '<span class="word" tabindex="0" role="note" '
-            f'aria-label="{label}">{escape(symbol)}</span>'
-        )
-        start = match.end()
-    pieces.append(escape(text[start:], quote=False))
-    return "".join(pieces)
-
-
-def _whole_symbol(symbol: str) -> str:
-    """Return a pattern for a symbol by itself: no D of 1-D, no Q under a tilde."""
-    return rf"(?<![\w-]){re.escape(symbol)}(?![\w\u0300-\u036f-])"

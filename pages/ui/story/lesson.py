@@ -18,7 +18,6 @@ from pages.ui.link.widget_events import set_widget
 from pages.ui.look import menu
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.story.tour import sight_query
 
 FORMER_DRAWER = "Exercises"  # of links made before the exercises stood in the sidebar
 NO_NUMBER = "Enter the result as a number: 1,250 or 0.5, for instance."
@@ -225,7 +224,7 @@ def _note_query(lesson: Lesson, item: Try) -> dict[str, str]:
     query = {"experiment": lesson.experiment}
     for name, value in item.fields.items():
         query[name] = address.value_text(value)
-    return query | sight_query(item)
+    return query | item.sight
 
 
 def _exercise_with_answer(paper: Paper, lesson: Lesson, number: int, exercise: Exercise) -> None:

@@ -184,20 +184,8 @@ def _try_query(setting: Setting, item: Try) -> dict[str, str]:
     query = address.lasting_query() | {"experiment": setting.name}
     if preset != first:
         query["preset"] = preset.name
-    query |= sight_query(item)
+    query |= item.sight
     for field, value in item.fields.items():
         if value != base[field]:
             query[field] = address.value_text(value)
-    return query
-
-
-def sight_query(item: Try) -> dict[str, str]:
-    """Return the part of an address that says where to look: the step, the drawer, the panels."""
-    query = {}
-    if item.step is not None:
-        query["step"] = str(item.step)
-    if item.drawer:
-        query["drawer"] = item.drawer
-    if item.marks:
-        query["marks"] = ",".join(item.marks)
     return query

@@ -5,18 +5,15 @@ from collections.abc import Iterable
 from html import escape
 from urllib.parse import urlencode
 
-import streamlit as st
-
 from icl_core import registry
 from icl_core.contract.claims import VERDICTS
-from icl_core.evidence import claim_rows
+from icl_core.contract.drawers import SWEEP
+from icl_core.evidence import claim_rows, verdicts
 from icl_core.evidence.claim_scale import Point, scale_html
 from icl_core.evidence.measurements import Finding, Summary
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
-from pages.ui.claims import verdicts
-from pages.ui.controls.sweep import SWEEP
-from pages.ui.link import address
+from icl_core.runs.request import run_fields
 
 _KEY = (
     '<p class="more key">● is what was measured, with a bar of one standard error to each side. '
@@ -29,13 +26,13 @@ _SHADES = {
 }
 
 
-def show(summaries: Iterable[Summary]) -> None:
-    """Draw the claims as a list, in the order given: each as a scale with what was measured, then
+def evidence_html(summaries: Iterable[Summary]) -> str:
+    """Return the claims as a list, in the order given: each as a scale with what was measured, then
     in words with links to the runs."""
     summaries = list(summaries)
     rows = "".join(_row(summary) for summary in summaries)
     total = escape(verdicts.summary_line(summaries))
-    st.html(f'<p>{total}.</p>{_KEY}<ul class="claims">{_without_breaks(rows)}</ul>')
+    return f'<p>{total}.</p>{_KEY}<ul class="claims">{_without_breaks(rows)}</ul>'
 
 
 def _row(summary: Summary) -> str:
@@ -141,7 +138,7 @@ def _own_run_link(header: Header) -> str:
     """Return HTML that names a run made here: a link that writes its settings out."""
     paper, _, name = header.experiment.partition(".")
     label = f"a run made here, {header.key[:6]}"
-    fields = address.run_fields(header.experiment, header.config)
+    fields = run_fields(header.experiment, header.config)
     return _link(paper, label, experiment=name, **fields)
 
 

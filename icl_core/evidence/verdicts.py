@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 
-import streamlit as st
-
 from icl_core.contract.claims import (
     CLASSROOM_ONLY,
     ELSEWHERE,
@@ -17,8 +15,8 @@ from icl_core.contract.claims import (
     Claim,
     Metric,
 )
+from icl_core.contract.number_text import number
 from icl_core.evidence.measurements import Finding, Summary
-from pages.ui.look.formats import number
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -138,15 +136,15 @@ def _kind_text(kind: str, counts: Mapping[str, int]) -> str:
     return f"{total} {_CLAIMS[kind][total != 1]}: {', '.join(parts)}"
 
 
-def bars(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-    """Draw a bar for each paper, all on one scale: its own claims by verdict; below it, in words,
-    all its claims.
+def bars(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> str:
+    """Return a bar for each paper as HTML, all on one scale: its own claims by verdict; below it,
+    in words, all its claims.
 
     `counts` holds numbers of claims by the paper's title, the kind of claim and the verdict.
     """
     longest = max((sum(kinds.get("paper", {}).values()) for kinds in counts.values()), default=0)
     rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counts.items())
-    st.html(f'<ul class="bars">{rows}</ul>')
+    return f'<ul class="bars">{rows}</ul>'
 
 
 def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str:

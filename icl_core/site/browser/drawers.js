@@ -1,0 +1,109 @@
+/* The drawers under the stage, in groups. What a drawer holds is loaded as it is opened. */
+
+const GROUPS = ["Look closer", "Change it", "Compare", "Evidence", "Why"];
+
+class Drawers {
+  constructor(root, page) {
+    this.page = page;
+    this.groups = h("div", { class: "st-key-drawer-groups", role: "group", "aria-label": "More" });
+    this.names = h("div", { class: "st-key-drawer-names", role: "group" });
+    this.drawer = h("div", { class: "st-key-drawer" });
+    root.append(h("div", { class: "st-key-drawers" }, this.groups, this.names, this.drawer));
+    this.shown = "";
+  }
+
+  /* Show the drawer that the address names, of a state of the page. */
+  async show(state) {
+    const hidden = state.lesson?.hidden ?? [];
+    const own = [["Evidence", "Evidence"], ["Why", "Why"]];
+    const drawers = [...state.scene.drawers, ...own].filter(([name]) => !hidden.includes(name));
+    const open = drawers.find(([name]) => name === state.fields.drawer);
+    const firsts = GROUPS.map((group) => drawers.find(([, other]) => other === group)).filter(Boolean);
+    this.groups.replaceChildren(...firsts.map(([name, group]) => this.button(group, name, open?.[1] === group)));
+    const inGroup = open ? drawers.filter(([, group]) => group === open[1]) : [];
+    const several = inGroup.length > 1 ? inGroup : [];
+    this.names.replaceChildren(...several.map(([name]) => this.button(name, name, name === open[0])));
+    this.names.hidden = !several.length;
+    const isMissing = state.fields.drawer && !open;
+    const wanted = open ? `${state.file} ${open[0]} ${themeName(state.theme)}` : `${isMissing}`;
+    if (wanted === this.shown) return;
+    this.shown = wanted;
+    this.clear();
+    if (open) await this.fill(state, open[0], wanted);
+    else if (isMissing) this.drawer.append(h("p", { class: "note" }, `The drawer ${state.fields.drawer} is in the dashboard alone.`));
+  }
+
+  button(label, name, pressed) {
+    const act = () => change({ drawer: pressed ? "" : name, marks: "" });
+    return h("button", { type: "button", role: "radio", "aria-checked": String(pressed), onclick: act }, label);
+  }
+
+  clear() {
+    for (const plot of this.drawer.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
+    this.drawer.replaceChildren();
+  }
+
+  async fill(state, name, wanted) {
+    if (name === "Evidence") {
+      const { html } = await load(`${state.id}/evidence`);
+      if (wanted === this.shown) this.drawer.replaceChildren(ownLinks(h("div", { html })));
+      return;
+    }
+    if (name === "Why") {
+      const { why } = await load(state.paper);
+      if (wanted === this.shown) this.drawer.replaceChildren(ownLinks(h("div", { class: "reads", html: state.texts.about + why })));
+      return;
+    }
+    const index = state.scene.drawers.findIndex(([other]) => other === name);
+    const file = state.ownDrawers.includes(name) ? state.file : state.file.split("-")[0];
+    const held = await load(`${state.id}/${file}.${index}`).catch(() => null);
+    if (wanted !== this.shown) return;
+    if (!held) this.drawer.append(h("p", { class: "note" }, "Of this run of the atlas the site has the stage alone."));
+    else if (held.diagram) this.diagram(held.diagram);
+    else this.panels(held.panels, state.theme);
+  }
+
+  panels(panels, theme) {
+    const boxes = panels.map((panel) => {
+      const { name, wide, problem, title, caption, note, whole, table, needs } = panel;
+      const box = h("section", { class: `st-key-panel-${wide ? "wide" : "half"}-${slug(name)} panel` });
+      if (problem) box.append(h("p", { class: "problem" }, problem));
+      else box.append(h("h3", {}, title));
+      if (whole) {
+        const plot = h("div", { role: "img", "aria-label": title });
+        const place = h("div", { class: "stPlotlyChart" }, plot);
+        if (needs?.[0]) place.style.minWidth = `${needs[0]}px`;
+        box.append(place);
+        drawChart(plot, whole, this.page.site, theme);
+      }
+      if (table) box.append(tableOf(table, title));
+      if (note) box.append(h("p", { class: "note" }, note));
+      if (caption) box.append(h("p", { class: "small" }, caption));
+      return h("div", {}, box);
+    });
+    this.drawer.append(h("div", { class: "st-key-panels" }, boxes));
+  }
+
+  diagram({ say, svg, opens, legend }) {
+    const root = h("div", { class: "diagram" });
+    this.drawer.append(h("p", {}, say), root, h("p", { class: "key", html: legend }));
+    const panels = Object.fromEntries(Object.entries(opens).map(([box, [panel]]) => [box, slug(panel)]));
+    const setTriggerValue = (_, box) => {
+      const [marks, drawer] = opens[box] ?? [];
+      if (marks) change({ marks, drawer: drawer || "The model" });
+    };
+    iclDiagram({ parentElement: this.drawer, data: { svg, panels }, setTriggerValue });
+  }
+}
+
+const tableOf = ({ columns, rows }, title) =>
+  h(
+    "div",
+    { class: "scrolls", tabindex: "0", role: "region", "aria-label": title },
+    h(
+      "table",
+      { class: "plain-table" },
+      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell))))),
+    ),
+  );

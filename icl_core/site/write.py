@@ -1,0 +1,118 @@
+"""Writes the site: a folder of plain files that any host serves, and that opens from a disk.
+
+A page opened from a disk may load scripts, but may not read other files. So all that the site shows
+is in scripts, each of which hands one value to `iclTake` under its name: JSON, compressed, in
+base64.
+"""
+
+import base64
+import json
+import multiprocessing
+import os
+import shutil
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from icl_core import registry
+from icl_core.machine import device
+from icl_core.runs import store
+from icl_core.share import gallery
+from icl_core.site import scripts, stage_data, texts
+from icl_core.site.experiment_texts import experiment_texts
+from icl_core.site.scenes import Scenes, ShownRun
+
+COMPRESSION = 9
+PROCESSES = min(4, os.cpu_count() or 1)  # that draw at once
+DATA = "data"  # the folder of what the pages show
+
+
+def write_site(folder: Path, say: Callable[[str], object] = print) -> None:
+    """Write the site of all shipped runs into `folder`, which must be empty or not be there.
+
+    Raises `FileExistsError` for a folder with other files, and `OSError` where it cannot be
+    written. `say` is told each experiment that is done.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise FileExistsError(f"{folder} must be an empty folder, or a new one")
+    _write_pages(folder)
+    data = folder / DATA
+    _put(data, "site", texts.site_texts())
+    _put(data, "front", texts.front_texts())
+    _put(data, "gallery", texts.gallery_texts())
+    _put(data, "claims", texts.claims_texts())
+    lessons = [texts.lesson_texts(paper, lesson) for paper, lesson in registry.lessons().values()]
+    _put(data, "lessons", lessons)
+    for paper in registry.papers().values():
+        _put(data, paper.name, texts.paper_texts(paper))
+    ids = registry.experiment_ids()
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, context, device.set_threads) as pool:
+        for id in pool.map(partial(write_experiment, data), ids):
+            say(id)
+
+
+def write_experiment(data: Path, id: str) -> str:
+    """Write what the pages of an experiment show, and return its id."""
+    scenes = Scenes(id)
+    place = data / id
+    _put(data, id, experiment_texts(scenes))
+    _put(place, "evidence", texts.evidence_texts(id))
+    for shown in scenes.runs:
+        _write_run(scenes, shown, place)
+    return id
+
+
+def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
+    """Write a run's stage and, of a preset's run, its drawers and its other views."""
+    experiment = scenes.experiment
+    run = store.default().load(shown.header)
+    if run is None:
+        return
+    preset = experiment.presets[0].config
+    stage = stage_data.stage(experiment, scenes.id, run, shown.base, preset)
+    _put(place, shown.name, stage)
+    if not shown.presets:
+        return
+    drawers = [name for name, _ in stage["drawers"]]
+    for index, drawer in enumerate(drawers):
+        held = stage_data.drawer(experiment, run, shown.base, drawer)
+        _put(place, f"{shown.name}.{index}", held)
+    for name, fields in shown.views.items():
+        view = replace(shown.base, **fields)
+        panels = stage_data.changed_panels(experiment, scenes.id, run, view, shown.base)
+        headlines = stage_data.headlines(experiment, run, view)
+        own = stage_data.changed_drawers(experiment, run, view, shown.base)
+        _put(place, name, {"panels": panels, "headlines": headlines, "drawers": list(own)})
+        for drawer in own:
+            held = stage_data.drawer(experiment, run, view, drawer)
+            _put(place, f"{name}.{drawers.index(drawer)}", held)
+
+
+def _put(folder: Path, name: str, value: Any) -> None:
+    """Write a value as a script."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    packed = base64.b64encode(zlib.compress(text.encode(), COMPRESSION)).decode()
+    folder.mkdir(parents=True, exist_ok=True)
+    path = f"{folder.name}/{name}" if folder.name != DATA else name
+    (folder / f"{name}.js").write_text(f'iclTake("{path}","{packed}")\n', encoding="ascii")
+
+
+def _write_pages(folder: Path) -> None:
+    """Write the page, its scripts, its style and type, plotly.js, the pictures of the gallery."""
+    for name, text in scripts.files().items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for path in scripts.COPIED:
+        shutil.copyfile(path, folder / path.name)
+    pictures = folder / "pictures"
+    pictures.mkdir()
+    for id in registry.experiment_ids():
+        for ending in ("light.webp", "dark.webp"):
+            path = gallery.path(id, ending)
+            if path.exists():
+                shutil.copyfile(path, pictures / path.name)
