@@ -242,7 +242,7 @@ EXPERIMENT = Experiment(
     in_tab=InTab(
         Path(__file__).with_name("tab.js"),
         "InductionHead",
-        replace(FASTEST, d=64, batch=32),
+        replace(FASTEST, d=96, batch=32),
         {
             "K": (1, 2, 3, 4, 5, 6, 8, 10),
             "d": (16, 32, 48, 64, 96, 128),
@@ -250,7 +250,7 @@ EXPERIMENT = Experiment(
             "layers": (1, 2),
             "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.5),
         },
-        "Batches of 32 sequences here, 128 in the dashboard; width 64 at first, 128 there.",
+        "Batches of 32 sequences here, 128 in the dashboard; width 96 at first, 128 there.",
         _counts,
     ),
 )
