@@ -157,7 +157,7 @@ class TabTraining {
     this.isDrawing = true;
     this.isWaiting = false;
     const { panels, steps, step } = this.last;
-    for (const [name, panel] of Object.entries(panels)) this.panels[name] ??= this.addPanel();
+    for (const name of Object.keys(panels)) this.panels[name] ??= this.addPanel();
     await Promise.all(Object.entries(panels).map(([name, panel]) => this.drawPanel(name, panel, steps)));
     this.root.dataset.step = step;
     this.isDrawing = false;
