@@ -9,6 +9,7 @@ from pathlib import Path
 
 from icl_core.figures.frames import browser_file, clock_script
 from icl_core.figures.style import TO_DARK
+from icl_core.site import training
 
 _BROWSER = Path(__file__).parent / "browser"
 # Copied as they are: plotly.js for Cartesian charts (npm's plotly.js-cartesian-dist-min 4.1.1), and
@@ -30,6 +31,7 @@ _COMPONENTS = {
     ),
     "iclLinks": lambda: browser_file("plotly_parts.js") + browser_file("links.js"),
     "iclDiagram": lambda: browser_file("diagram.js"),
+    "iclTabTraining": lambda: training.page_script() + "\nreturn TabTraining;",
 }
 _SCRIPTS = (
     "data.js",
@@ -101,7 +103,7 @@ def _style() -> str:
             ((":root", "light"), (":root[data-dark]", "dark"))
         )
     )
-    return themes + css + _read("site.css")
+    return themes + css + training.page_style() + _read("site.css")
 
 
 def _wide_figures() -> str:

@@ -24,7 +24,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.share import gallery
-from icl_core.site import scripts, stage_data, texts
+from icl_core.site import scripts, stage_data, texts, training
 from icl_core.site.experiment_texts import experiment_texts
 from icl_core.site.scenes import Scenes, ShownRun
 
@@ -51,6 +51,7 @@ def write_site(folder: Path, say: Callable[[str], object] = print) -> None:
     _put(data, "claims", texts.claims_texts())
     lessons = [texts.lesson_texts(paper, lesson) for paper, lesson in registry.lessons().values()]
     _put(data, "lessons", lessons)
+    _put(data, "worker", training.worker_source())
     for paper in registry.papers().values():
         _put(data, paper.name, texts.paper_texts(paper))
     ids = registry.experiment_ids()
@@ -66,6 +67,8 @@ def write_experiment(data: Path, id: str) -> str:
     place = data / id
     _put(data, id, experiment_texts(scenes))
     _put(place, "evidence", texts.evidence_texts(id))
+    if scenes.experiment.in_tab:
+        _put(place, "tab", [training.options(id, dark) for dark in (False, True)])
     for shown in scenes.runs:
         _write_run(scenes, shown, place)
     return id

@@ -219,6 +219,7 @@ class ExperimentPage {
 
   end() {
     window.clearTimeout(this.ahead);
+    this.drawers.clear();
     this.stage.end();
     this.ends[0]();
     this.ends[1].then((end) => end());

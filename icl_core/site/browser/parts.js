@@ -13,6 +13,7 @@ const h = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+const calmly = () => (window.matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 const slug = (name) => name.replaceAll(" ", "-");
 
 /* A button that opens what stands below it, and closes with Escape or a click elsewhere. */

@@ -84,7 +84,12 @@ class Sidebar {
       h("p", {}, "Then this address shows the same:"),
       command(`http://localhost:8501/${query}`),
     ], { class: "plain" });
-    return h("div", { class: "origin" }, h("p", {}, "Shipped run. ", line), open, this.embed(state));
+    const train = () => {
+      this.page.drawers.isWanted = true;
+      change({ drawer: TRAIN, marks: "" });
+    };
+    const trains = state.texts.trains && !state.lesson && h("button", { type: "button", onclick: train }, "Train it here ▸");
+    return h("div", { class: "origin" }, h("p", {}, "Shipped run. ", line), trains, open, this.embed(state));
   }
 
   /* What puts the stage, or one of its panels, into a page of one's own. */
