@@ -10,8 +10,10 @@ from icl_core.in_context_regression import rules
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.load_run import (
     farthest,
+    layer_loss,
     place,
     recent_over,
+    trained_channels,
     trained_decay,
     trained_over_one_step,
     tuned_of,
@@ -153,10 +155,94 @@ SAVES = ours(
     at=WHERE_SOME_DRIFT,
     at_most=0.95,
 )
+# of the trained layers; the bounds of LAYERS_REACH to CHANNELS_SAVE were set before any training
+LAYERS_AT = {**SIZE, **SEEDS, "train_recent": True}
+ONE_PAIR = exact(
+    id="two-pairs-at-one-rate",
+    panel="layers",
+    label="DeltaProduct as written, two steps: loss differs from (1 − 1 / f)ᴺ by",
+    text=(
+        "With steps on the last two pairs in turn, the older first, at one rate for both, "
+        "DeltaProduct takes both steps on a pair next to each other, and leaves what the delta "
+        "rule with unit keys leaves, (1 − 1 / f)ᴺ."
+    ),
+    at=LAYERS_AT,
+    at_most=0.0,
+    tolerance=0.03,
+)
+LAYERS_REACH = ours(
+    id="recent-layers-reach",
+    panel="layers",
+    label="KDA and DeltaProduct, trained: farthest loss above the construction",
+    text=(
+        "Trained in the window from random weights, KDA and DeltaProduct come within 2% of the "
+        "loss of their constructions at the best rates and decays, on all their tasks, at the "
+        "worst seed."
+    ),
+    at=LAYERS_AT,
+    at_most=0.0,
+    tolerance=0.02,
+)
+NOTHING_TO_FORGET = ours(
+    id="kda-has-nothing-to-forget",
+    panel="layers",
+    label="nothing drifts: trained KDA over the trained delta rule with unit keys",
+    text="Where nothing drifts, trained KDA loses what the delta rule with unit keys loses.",
+    at=LAYERS_AT,
+    near=1.0,
+    tolerance=0.02,
+)
+SAME_PAIR = ours(
+    id="a-second-step-on-a-pair",
+    panel="layers",
+    label="window of one pair: trained DeltaProduct over the delta rule with unit keys",
+    text=(
+        "In a window of one pair a second step is worth nothing: trained DeltaProduct loses what "
+        "the delta rule with unit keys loses."
+    ),
+    at=LAYERS_AT,
+    near=1.0,
+    tolerance=0.02,
+)
+PAIR_BEFORE = ours(
+    id="a-second-step-on-the-pair-before",
+    panel="layers",
+    label="window of two pairs: trained DeltaProduct over the delta rule with unit keys",
+    text=(
+        "With a window of two pairs, trained DeltaProduct loses at most 0.95 of what the delta "
+        "rule with unit keys loses."
+    ),
+    at=LAYERS_AT,
+    at_most=0.95,
+)
+CHANNELS_FORGET = ours(
+    id="training-tells-channels-apart",
+    panel="channels",
+    label="half drifts by 0.5: trained decays of columns that stay, less those that drift",
+    text=(
+        "Trained where the columns of half the features drift by 0.5, KDA's decays of the others "
+        "are larger by 0.05 or more, on average."
+    ),
+    at=LAYERS_AT,
+    at_least=0.05,
+)
+CHANNELS_SAVE = ours(
+    id="trained-channels-save",
+    panel="layers",
+    label="half drifts by 0.5: trained KDA over the trained gated delta rule",
+    text=(
+        "Trained where the columns of half the features drift by 0.5, KDA loses at most 0.97 of "
+        "what the gated delta rule loses, with one decay for all."
+    ),
+    at=LAYERS_AT,
+    at_most=0.97,
+)
 
 ALL = (
     *(BATCH, SCALED, BETTER, CLOSED, REACHED, WINDOWS, GATE, GATES_WIN, FORGETS),
     *(MOMENTUM, STAY, SAVES),
+    *(ONE_PAIR, LAYERS_REACH, NOTHING_TO_FORGET, SAME_PAIR, PAIR_BEFORE),
+    *(CHANNELS_FORGET, CHANNELS_SAVE),
 )
 
 
@@ -181,7 +267,11 @@ def measure(run: Run) -> list[Metric]:
         metrics.append(Metric(CLOSED, expected.closed_form_error(config.f, config.N)))
     away = trained_decay(run, "decayed") - tuned_of(run, "decayed")["decay"]
     metrics.append(Metric.over_seeds(FORGETS, away))
-    return [*metrics, *(_of_recent(run) if config.recent else ())]
+    return [
+        *metrics,
+        *(_of_recent(run) if config.recent else ()),
+        *(_of_layers(run) if config.train_recent else ()),
+    ]
 
 
 def _of_recent(run: Run) -> list[Metric]:
@@ -196,4 +286,28 @@ def _of_recent(run: Run) -> list[Metric]:
         Metric(MOMENTUM, float(saved.max())),
         Metric(STAY, float(1 - stay.min())),
         Metric(SAVES, recent_over(run, "kda", "gated", "half")),
+    ]
+
+
+def _of_layers(run: Run) -> list[Metric]:
+    """Measure the trained layers."""
+    f, N = run.config.f, run.config.N
+    ratio = run["layers/trained"] / run["layers/constructed"][:, None] - 1
+    metrics = [
+        Metric(ONE_PAIR, abs(float(run["layers/oldest"][0]) / (1 - 1 / f) ** N - 1)),
+        Metric(LAYERS_REACH, float(ratio.max())),
+    ]
+    unit = run["evaluated/trained"][place(run, "unit")]
+    for claim, id in (
+        (NOTHING_TO_FORGET, "kda"),
+        (SAME_PAIR, "product"),
+        (PAIR_BEFORE, "product-two"),
+    ):
+        metrics.append(Metric.over_seeds(claim, layer_loss(run, id) / unit))
+    apart = [float(stay.mean() - drift.mean()) for drift, stay in trained_channels(run)]
+    saved = layer_loss(run, "kda-half") / layer_loss(run, "gated-half")
+    return [
+        *metrics,
+        Metric.over_seeds(CHANNELS_FORGET, np.array(apart)),
+        Metric.over_seeds(CHANNELS_SAVE, saved),
     ]

@@ -91,6 +91,25 @@ def recent_over(run: Run, first: str, second: str, drifting: str) -> float:
     return float(share[ids.index(first)] / share[ids.index(second)])
 
 
+def layer_loss(run: Run, id: str) -> np.ndarray:
+    """Return what a layer loses trained, over tasks of the test set, [seeds]."""
+    return run["layers/trained"][run.names("layers").index(id)]
+
+
+def layer_shares(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the losses of all layers as shares of predicting zero, [layers] of the constructions,
+    over prompts, and [layers, seeds] trained: by what they lose over these on the same tasks."""
+    share = run["layers/share"]
+    return share, share[:, None] * run["layers/trained"] / run["layers/constructed"][:, None]
+
+
+def trained_channels(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return, for every seed, the decays of KDA trained where half the columns drift: of those that
+    drift, and of those that stay."""
+    drifting = (run.config.f + 1) // 2
+    return [(row[:drifting], row[drifting:]) for row in run["layers/kda-half/decays"]]
+
+
 def last_snapshot(run: Run) -> int:
     """Return the index of the last snapshot."""
     return len(run["snapshot/step"]) - 1

@@ -48,6 +48,13 @@ class Config:
         added=True,
         help="Kimi Linear, RWKV-7, DeltaProduct, Titans, TTT and ATLAS, as written",
     )
+    train_recent: bool = toggle(
+        "train KDA and DeltaProduct",
+        default=False,
+        group=TASK,
+        added=True,
+        help="as layers that read the window, on the same tasks and where half the columns drift",
+    )
 
     def check(self) -> None:
         """Refuse what does not fit the memory: of every pair and seed the state and two products of

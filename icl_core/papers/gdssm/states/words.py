@@ -9,9 +9,11 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
+    layer_loss,
     over_one_step,
     place,
     trained_at_step,
+    trained_channels,
     trained_decay,
     tuned_of,
     two_over_one_step,
@@ -72,6 +74,25 @@ def _gates(run: Run, view: Any) -> int:
     return 0 if decay > 0.99 else 1 if decay > 0.6 else 2
 
 
+def _over_unit(id: str) -> Reading:
+    """Return the reading of a trained layer's loss over that of the delta rule with unit keys."""
+
+    def over(run: Run, view: Any) -> float:
+        return float((layer_loss(run, id) / run["evaluated/trained"][place(run, "unit")]).mean())
+
+    return over
+
+
+def _half_saved(run: Run, view: Any) -> float:
+    """Return what a decay a channel saves where half drifts, both trained."""
+    return float(1 - (layer_loss(run, "kda-half") / layer_loss(run, "gated-half")).mean())
+
+
+def _channels(which: int) -> Reading:
+    """Return the reading of the mean trained decay of columns that drift, or that stay."""
+    return lambda run, view: float(np.mean([pair[which] for pair in trained_channels(run)]))
+
+
 WORDS = Words(
     __file__,
     Config,
@@ -107,6 +128,13 @@ WORDS = Words(
         "gate_saves": lambda run, view: _saved(run, DRIFT, "gated", "unit"),
         "decay_saves": lambda run, view: _saved(run, DRIFT, "decayed", "sum"),
         "decay_at_half": _decay_at_half,
+        # of trained layers
+        "kda": _over_unit("kda"),
+        "one_pair": _over_unit("product"),
+        "two_pairs": _over_unit("product-two"),
+        "half_saved": _half_saved,
+        "decays_drifting": _channels(0),
+        "decays_staying": _channels(1),
         # of the sum, at the drift of the run
         "best_decay": lambda run, view: tuned_of(run, "decayed")["decay"],
         "trained_decay": lambda run, view: float(trained_decay(run, "decayed").mean()),
