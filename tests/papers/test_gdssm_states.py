@@ -373,13 +373,14 @@ def test_coefficients_of_a_layer_are_its_answers(layer):
 
 
 @pytest.mark.parametrize("layer", LAYERS.values(), ids=lambda layer: layer.id)
-def test_tuned_layers_lose_on_tasks_what_is_said(layer):
-    settings, gain, share = recent_layers.tuned(layer, F, 8, 0.0)
+def test_tuned_layers_lose_on_tasks_what_is_said(layer, monkeypatch):
+    monkeypatch.setattr(expected, "PROMPTS", (2**14, 2**22))
+    settings, gain, share = recent_layers.tuned(layer, F, 5, 0.0)
     drift = layer.drift(F, 0.0)
-    tasks = window.draw(F, 8, 40_000, torch.Generator().manual_seed(6), drift)
+    tasks = window.draw(F, 5, 40_000, torch.Generator().manual_seed(6), drift)
     weights = recent_layers.constructed(layer, settings, gain)
     error = (recent_layers.predict(layer, weights, tasks)[0] - tasks.y[-1]).square().mean()
-    assert float(error / tasks.y[-1].square().mean()) == pytest.approx(share, rel=0.05)
+    assert float(error / tasks.y[-1].square().mean()) == pytest.approx(share, rel=0.03)
     drifting = recent.half_of(F).numpy() > 0
     if layer.id == "kda-half":
         decays = settings["decays"].numpy()

@@ -6,6 +6,7 @@ from icl_core.contract.experiment import Paper
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
+from icl_core.papers.gdssm.states_lesson import LESSON as STATES_LESSON
 from icl_core.papers.gdssm.words import WORDS
 
 PAPER = Paper(
@@ -90,7 +91,7 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
-    lessons=(LESSON,),
+    lessons=(LESSON, STATES_LESSON),
     learners="learners",
     order=3,
 )

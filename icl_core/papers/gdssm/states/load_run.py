@@ -103,6 +103,13 @@ def layer_shares(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return share, share[:, None] * run["layers/trained"] / run["layers/constructed"][:, None]
 
 
+def found_both_pairs(run: Run) -> np.ndarray:
+    """Return which trainings of DeltaProduct with two pairs come within 2 % of the construction, or
+    below it, [seeds]."""
+    index = run.names("layers").index("product-two")
+    return run["layers/trained"][index] <= 1.02 * run["layers/constructed"][index]
+
+
 def trained_channels(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return, for every seed, the decays of KDA trained where half the columns drift: of those that
     drift, and of those that stay."""

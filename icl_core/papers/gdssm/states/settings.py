@@ -86,7 +86,7 @@ PRESETS = (  # first the one in which no training is left stuck
     Preset(
         "paper size",
         "f = N = 10, nothing drifts",
-        PAPER,
+        replace(PAPER, train_recent=True),
         "The paper's task: what does a state of a hundred numbers lose if it corrects and does not "
         "only add?",
         "Paper's setting",

@@ -9,6 +9,7 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
+    found_both_pairs,
     layer_loss,
     over_one_step,
     place,
@@ -83,6 +84,12 @@ def _over_unit(id: str) -> Reading:
     return over
 
 
+def _two_pairs_save(run: Run, view: Any) -> float:
+    """Return what the second pair saves the construction of DeltaProduct."""
+    share = run["layers/share"][run.names("layers").index("product-two")]
+    return float(1 - share / _left("unit")(run, view))
+
+
 def _half_saved(run: Run, view: Any) -> float:
     """Return what a decay a channel saves where half drifts, both trained."""
     return float(1 - (layer_loss(run, "kda-half") / layer_loss(run, "gated-half")).mean())
@@ -91,6 +98,11 @@ def _half_saved(run: Run, view: Any) -> float:
 def _channels(which: int) -> Reading:
     """Return the reading of the mean trained decay of columns that drift, or that stay."""
     return lambda run, view: float(np.mean([pair[which] for pair in trained_channels(run)]))
+
+
+def _today(run: Run, view: Any) -> int:
+    ratios = [_over_unit(id)(run, view) for id in ("kda", "product")]
+    return int(np.argmin(ratios)) if min(ratios) < 0.98 else 2
 
 
 WORDS = Words(
@@ -131,7 +143,8 @@ WORDS = Words(
         # of trained layers
         "kda": _over_unit("kda"),
         "one_pair": _over_unit("product"),
-        "two_pairs": _over_unit("product-two"),
+        "two_pairs_save": _two_pairs_save,
+        "found": lambda run, view: int(found_both_pairs(run).sum()),
         "half_saved": _half_saved,
         "decays_drifting": _channels(0),
         "decays_staying": _channels(1),
@@ -139,6 +152,6 @@ WORDS = Words(
         "best_decay": lambda run, view: tuned_of(run, "decayed")["decay"],
         "trained_decay": lambda run, view: float(trained_decay(run, "decayed").mean()),
     },
-    right={"better": _better, "batches": _batches, "gates": _gates},
+    right={"better": _better, "today": _today, "batches": _batches, "gates": _gates},
     example=EXAMPLE,
 )
