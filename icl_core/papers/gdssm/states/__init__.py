@@ -49,7 +49,9 @@ EXPERIMENT = Experiment(
         Drawing("batches", draw.batches, ("pairs_a_batch",), moving=False),
         Drawing("drift", draw.drift, moving=False, wide=True),
         Drawing("table", draw.table, (), "Every rule", moving=False, wide=True),
-        Drawing("layers", draw.layers, (), "Every rule", moving=False, applies=_has_layers),
+        Drawing(
+            "layers", draw.layers, (), "Every rule", moving=False, wide=True, applies=_has_layers
+        ),
         Drawing("decays", draw.decays, (), FORGETTING, moving=False),
         Drawing(
             "recent", draw.recent, ("drifting",), FORGETTING, moving=False, applies=_has_recent
