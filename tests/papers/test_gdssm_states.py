@@ -292,7 +292,7 @@ RATES = torch.tensor([0.8, 0.6], dtype=torch.float64)
 
 def written(layer, decays):
     """A layer's settings of the construction, with two rates where it takes two steps."""
-    settings = {"rate": RATES[: len(layer.takes)]}
+    settings = {"rates": RATES[: len(layer.takes)]}
     return settings | ({"decays": decays} if layer.decays else {})
 
 
@@ -303,7 +303,7 @@ def answers(rule, tasks, settings):
 
 def constructed_answers(layer, settings, tasks, gain=1.0):
     weights = recent_layers.constructed(layer, settings, gain)
-    # `constructed` is what a training begins to store, in float32; the layer is the same in double
+    # weights are stored in float32; the layer is the same in double
     exact = {name: weight.double() for name, weight in weights.items()}
     exact |= {name: setting[None] for name, setting in settings.items()}
     return recent_layers.predict(layer, exact, tasks)[0]
@@ -333,7 +333,7 @@ def test_a_constructed_layer_is_its_rule(id, decays, rule, its):
 def test_with_the_older_pair_first_deltaproduct_is_its_rule():
     layer = recent_layers.Layer("older", "older first", pairs=2, takes=(1, 0))
     tasks = in_float64()
-    answer = constructed_answers(layer, {"rate": RATES[[0, 0]]}, tasks)
+    answer = constructed_answers(layer, {"rates": RATES[[0, 0]]}, tasks)
     wanted = answers(RECENT["product"], tasks, {"rate": 0.8, "reach": 2.0})
     torch.testing.assert_close(answer, wanted, atol=1e-12, rtol=1e-12)
     # steps on a pair follow each other: all but the last are the delta rule at 1 − (1 − b)²
@@ -357,7 +357,7 @@ def test_with_the_newer_pair_first_deltaproduct_goes_back():
                 W = W @ (np.eye(F) - rate * np.outer(k, k)) + rate * np.outer(
                     y[pair] / np.linalg.norm(x[pair]), k
                 )
-    answer = constructed_answers(layer, {"rate": RATES}, tasks, gain=0.5)[:, 0]
+    answer = constructed_answers(layer, {"rates": RATES}, tasks, gain=0.5)[:, 0]
     np.testing.assert_allclose(answer.numpy(), 0.5 * W @ x[-1], atol=1e-12)
 
 
@@ -365,7 +365,7 @@ def test_with_the_newer_pair_first_deltaproduct_goes_back():
 def test_coefficients_of_a_layer_are_its_answers(layer):
     """The form in which it is tuned, and the one in which it is trained."""
     tasks = in_float64()
-    settings = written(layer, CHANNELS if layer.decays < 0 else CHANNELS[:1])
+    settings = written(layer, CHANNELS[: layer.channels(F)])
     v = recent_layers.coefficients(layer, tasks.x[:-1], settings)
     W = torch.einsum("top,tip->oip", tasks.y[:-1], v)
     answer = constructed_answers(layer, settings, tasks)

@@ -12,19 +12,13 @@ def _share(id: str) -> Callable[[Run], float]:
     return lambda run: float(run["layers/share"][run.names("layers").index(id)])
 
 
-def _oldest_first(run: Run) -> float:
-    return float(run["layers/oldest"][0])
-
-
 def _drifting(run: Run) -> float:
     """Return the mean trained decay of KDA's columns that drift."""
-    from icl_core.papers.gdssm.states.load_run import trained_channels
-
-    channels = trained_channels(run)
-    return float(sum(drifting.mean() for drifting, _ in channels) / len(channels))
+    return float(run["layers/kda-half/decays"][:, : (run.config.f + 1) // 2].mean())
 
 
 def _found(run: Run) -> int:
+    """Return how many trainings find DeltaProduct's two pairs."""
     from icl_core.papers.gdssm.states.load_run import found_both_pairs
 
     return int(found_both_pairs(run).sum())
@@ -33,7 +27,7 @@ def _found(run: Run) -> int:
 LESSON = LessonWords(
     __file__,
     right={
-        "older": (_oldest_first, 0.01),
+        "older": (lambda run: float(run["layers/oldest"][0]), 0.01),
         "newer": (_share("product-two"), 0.01),
         "channels": (_drifting, 0.01),
     },

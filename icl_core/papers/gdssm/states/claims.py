@@ -9,6 +9,7 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.in_context_regression import rules
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.load_run import (
+    channels_over_gated,
     farthest,
     found_both_pairs,
     layer_loss,
@@ -159,6 +160,7 @@ SAVES = ours(
 )
 # of the trained layers; the bounds of LAYERS_REACH to CHANNELS_SAVE were set before any training
 LAYERS_AT = {**SIZE, **SEEDS, "train_recent": True}
+of_layers = partial(ours, panel="layers", at=LAYERS_AT)
 ONE_PAIR = exact(
     id="two-pairs-at-one-rate",
     panel="layers",
@@ -172,52 +174,44 @@ ONE_PAIR = exact(
     at_most=0.0,
     tolerance=0.03,
 )
-LAYERS_REACH = ours(
+LAYERS_REACH = of_layers(
     id="recent-layers-reach",
-    panel="layers",
     label="KDA and DeltaProduct, trained: farthest loss above the construction",
     text=(
         "Trained in the window from random weights, KDA and DeltaProduct come within 2% of the "
         "loss of their constructions at the best rates and decays, on all their tasks, at the "
         "worst seed."
     ),
-    at=LAYERS_AT,
     at_most=0.0,
     tolerance=0.02,
 )
-NOTHING_TO_FORGET = ours(
+NOTHING_TO_FORGET = of_layers(
     id="kda-has-nothing-to-forget",
-    panel="layers",
     label="nothing drifts: trained KDA over the trained delta rule with unit keys",
     text="Where nothing drifts, trained KDA loses what the delta rule with unit keys loses.",
-    at=LAYERS_AT,
     near=1.0,
     tolerance=0.02,
 )
-SAME_PAIR = ours(
+SAME_PAIR = of_layers(
     id="a-second-step-on-a-pair",
-    panel="layers",
     label="window of one pair: trained DeltaProduct over the delta rule with unit keys",
     text=(
         "In a window of one pair a second step is worth nothing: trained DeltaProduct loses what "
         "the delta rule with unit keys loses."
     ),
-    at=LAYERS_AT,
     near=1.0,
     tolerance=0.02,
 )
-PAIR_BEFORE = ours(
+PAIR_BEFORE = of_layers(
     id="a-second-step-on-the-pair-before",
-    panel="layers",
     label="window of two pairs: trained DeltaProduct over the delta rule with unit keys",
     text=(
         "With a window of two pairs, trained DeltaProduct loses at most 0.95 of what the delta "
         "rule with unit keys loses."
     ),
-    at=LAYERS_AT,
     at_most=0.95,
 )
-CHANNELS_FORGET = ours(
+CHANNELS_FORGET = of_layers(
     id="training-tells-channels-apart",
     panel="channels",
     label="half drifts by 0.5: trained decays of columns that stay, less those that drift",
@@ -225,18 +219,15 @@ CHANNELS_FORGET = ours(
         "Trained where the columns of half the features drift by 0.5, KDA's decays of the others "
         "are larger by 0.05 or more, on average."
     ),
-    at=LAYERS_AT,
     at_least=0.05,
 )
-CHANNELS_SAVE = ours(
+CHANNELS_SAVE = of_layers(
     id="trained-channels-save",
-    panel="layers",
     label="half drifts by 0.5: trained KDA over the trained gated delta rule",
     text=(
         "Trained where the columns of half the features drift by 0.5, KDA loses at most 0.97 of "
         "what the gated delta rule loses, with one decay for all."
     ),
-    at=LAYERS_AT,
     at_most=0.97,
 )
 
@@ -313,9 +304,8 @@ def _of_layers(run: Run) -> list[Metric]:
     ):
         metrics.append(Metric.over_seeds(claim, layer_loss(run, id) / unit, reason=why))
     apart = [float(stay.mean() - drift.mean()) for drift, stay in trained_channels(run)]
-    saved = layer_loss(run, "kda-half") / layer_loss(run, "gated-half")
     return [
         *metrics,
         Metric.over_seeds(CHANNELS_FORGET, np.array(apart)),
-        Metric.over_seeds(CHANNELS_SAVE, saved),
+        Metric.over_seeds(CHANNELS_SAVE, channels_over_gated(run)),
     ]

@@ -103,6 +103,17 @@ def layer_shares(run: Run) -> tuple[np.ndarray, np.ndarray]:
     return share, share[:, None] * run["layers/trained"] / run["layers/constructed"][:, None]
 
 
+def layer_share(run: Run, id: str) -> float:
+    """Return what the construction of a layer loses, as a share of predicting zero."""
+    return float(run["layers/share"][run.names("layers").index(id)])
+
+
+def channels_over_gated(run: Run) -> np.ndarray:
+    """Return what KDA loses over the gated delta rule where half the columns drift, both trained,
+    [seeds]."""
+    return layer_loss(run, "kda-half") / layer_loss(run, "gated-half")
+
+
 def found_both_pairs(run: Run) -> np.ndarray:
     """Return which trainings of DeltaProduct with two pairs come within 2 % of the construction, or
     below it, [seeds]."""

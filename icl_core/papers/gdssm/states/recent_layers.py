@@ -15,7 +15,7 @@ from torch import Tensor
 
 from icl_core.in_context_regression.recent_learners import FIRST, follow
 from icl_core.in_context_regression.recent_rules import RECENT
-from icl_core.in_context_regression.rules import applied, outer, unit_key
+from icl_core.in_context_regression.rules import Settings, applied, outer, unit_key
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, windows
 from icl_core.papers.gdssm.states import expected, recent, window
 from icl_core.papers.gdssm.states.window import Weights
@@ -27,11 +27,9 @@ HALF = 0.5  # drift a pair of half the columns
 class Layer:
     """A layer that is trained.
 
-    id      its name in files
-    name    its name for people
     pairs   how many pairs its window shows
     takes   the pair that each step of the construction takes: 0 the newest, 1 the one before
-    decays  how many numbers a is: 0 if nothing decays, 1, or f; -1 stands for f
+    decays  "one" number or a number for each of the "channels"; empty if nothing decays
     half    whether the columns of half the features drift by `HALF`, or W as the settings say
     """
 
@@ -39,8 +37,12 @@ class Layer:
     name: str
     pairs: int = 1
     takes: tuple[int, ...] = (0,)
-    decays: int = 0
+    decays: str = ""
     half: bool = False
+
+    def channels(self, f: int) -> int:
+        """Return how many numbers its decays are."""
+        return {"": 0, "one": 1, "channels": f}[self.decays]
 
     def drift(self, f: int, drift: float) -> float | Float[Tensor, "f"]:
         """Return the drift of its tasks, where that of the settings is `drift`."""
@@ -50,11 +52,11 @@ class Layer:
 LAYERS = {
     layer.id: layer
     for layer in (
-        Layer("kda", "KDA", decays=-1),
+        Layer("kda", "KDA", decays="channels"),
         Layer("product", "DeltaProduct", takes=(0, 0)),
         Layer("product-two", "DeltaProduct, window of two pairs", pairs=2, takes=(0, 1)),
-        Layer("gated-half", "gated delta rule, half drifts", decays=1, half=True),
-        Layer("kda-half", "KDA, half drifts", decays=-1, half=True),
+        Layer("gated-half", "gated delta rule, half drifts", decays="one", half=True),
+        Layer("kda-half", "KDA, half drifts", decays="channels", half=True),
     )
 }
 
@@ -64,7 +66,7 @@ def initial(layer: Layer, f: int, seeds: Sequence[int]) -> Weights:
 
     key, value  [seeds, steps, tokens] over the tokens of the window
     query       [seeds, tokens]
-    rate        [seeds, steps]
+    rates       [seeds, steps]
     decays      [seeds, 1 or f], where a layer has any
     """
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -78,11 +80,10 @@ def initial(layer: Layer, f: int, seeds: Sequence[int]) -> Weights:
         "key": normal(window.FREE, steps, tokens),
         "value": normal(window.SMALL, steps, tokens),
         "query": normal(window.SMALL, tokens),
-        "rate": torch.full((len(seeds), steps), 0.5),
+        "rates": torch.full((len(seeds), steps), 0.5),
     }
     if layer.decays:
-        count = f if layer.decays < 0 else layer.decays
-        uniform = [torch.rand(count, generator=generator) for generator in generators]
+        uniform = [torch.rand(layer.channels(f), generator=each) for each in generators]
         weights["decays"] = 0.95 + 0.05 * torch.stack(uniform)
     return weights
 
@@ -110,13 +111,13 @@ def predict(
     C = windows(torch.cat((before, tokens)), width=2 * layer.pairs + 1)
     keys, values = (torch.einsum("sjk,nkft->njsft", weights[name], C) for name in ("key", "value"))
     query = torch.einsum("sk,kft->sft", weights["query"], C[-1])
-    return applied(after(keys, values, weights["rate"], weights.get("decays")), query)
+    return applied(after(keys, values, weights["rates"], weights.get("decays")), query)
 
 
 def after(
     keys: Float[Tensor, "pairs steps *rest f tasks"],
     values: Float[Tensor, "pairs steps *rest o tasks"],
-    rate: Float[Tensor, "*rest steps"],
+    rates: Float[Tensor, "*rest steps"],
     decays: Float[Tensor, "*rest channels"] | None = None,
 ) -> Float[Tensor, "*rest o f tasks"]:
     """Return the state after all pairs."""
@@ -125,13 +126,13 @@ def after(
         if decays is not None:
             W = decays[..., None, :, None] * W
         for step, (key, value) in enumerate(zip(its_keys, its_values, strict=True)):
-            share = unit_key(key, {"rate": rate[..., step]})
+            share = unit_key(key, {"rate": rates[..., step]})
             W = W + outer(share * (value - applied(W, key)), key)
     return W
 
 
 def coefficients(
-    layer: Layer, x: Float[Tensor, "pairs f prompts"], settings: Mapping[str, Tensor]
+    layer: Layer, x: Float[Tensor, "pairs f prompts"], settings: Settings
 ) -> Float[Tensor, "pairs f prompts"]:
     """Return the vectors v_t with W = ∑ y_t v_tᵀ of the construction, as `rules.coefficients`."""
     one = torch.eye(len(x), dtype=x.dtype)[..., None].expand(-1, -1, x.shape[-1])
@@ -144,7 +145,8 @@ def coefficients(
         ]
         return torch.stack(shifted, 1)
 
-    return after(taken(x), taken(one), settings["rate"], settings.get("decays"))
+    numbers = {name: torch.as_tensor(value) for name, value in settings.items()}
+    return after(taken(x), taken(one), numbers["rates"], numbers.get("decays"))
 
 
 def tuned(layer: Layer, f: int, N: int, drift: float) -> tuple[dict[str, Tensor], float, float]:
@@ -153,20 +155,16 @@ def tuned(layer: Layer, f: int, N: int, drift: float) -> tuple[dict[str, Tensor]
     zero, over prompts that it is not tuned on."""
     x = expected.prompts(f, N)
     kept = recent.shares_kept(torch.as_tensor(layer.drift(f, drift)).to(x).expand(f))
-    searched = {"rates": len(layer.takes)}
-    if layer.decays:
-        searched["decays"] = f if layer.decays < 0 else layer.decays
-    start = {name: torch.full((count,), FIRST[name]).to(x) for name, count in searched.items()}
+    tuned_on, others = x[..., : recent.TUNED_ON], x[..., recent.TUNED_ON :]
+    counts = {"rates": len(layer.takes), "decays": layer.channels(f)}
+    start = {
+        name: torch.full((count,), FIRST[name]).to(x) for name, count in counts.items() if count
+    }
 
-    def of(found: Mapping[str, float | Tensor]) -> dict[str, Tensor]:
-        return {name.replace("rates", "rate"): torch.as_tensor(a) for name, a in found.items()}
+    def loss(tried: Settings) -> Tensor:
+        return recent.loss_and_gain(coefficients(layer, tuned_on, tried), tuned_on, kept)[0]
 
-    def loss(found: Mapping[str, float | Tensor]) -> Tensor:
-        tuned_on = x[..., : recent.TUNED_ON]
-        return recent.loss_and_gain(coefficients(layer, tuned_on, of(found)), tuned_on, kept)[0]
-
-    settings = of(follow(loss, start))
-    others = x[..., recent.TUNED_ON :]
+    settings = {name: torch.as_tensor(value) for name, value in follow(loss, start).items()}
     share, gain = recent.loss_and_gain(coefficients(layer, others, settings), others, kept)
     return settings, float(gain), float(share)
 

@@ -81,7 +81,7 @@ def _of_layers(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
     layers/oldest         [1], that of DeltaProduct as written (`recent_layers.oldest_first`)
     layers/<id>/<weight>  [seeds, ...], trained, and layers/<id>/tuned-decays [channels]
     """
-    own = {layer.id: results[layer.id] for layer in _layers(config)}
+    own = {id: results[id] for id in LAYERS}
     numbers = {
         f"layers/{name}": np.stack([one[f"evaluated/{name}"] for one in own.values()])
         for name in ("trained", "constructed", "share")
@@ -96,18 +96,13 @@ def _of_layers(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
     return {"names/layers": names(own), **numbers, **weights, "layers/oldest": oldest}
 
 
-def _layers(config: Config) -> list[Layer]:
-    """Return the layers that are trained besides the rules."""
-    return list(LAYERS.values()) if config.train_recent else []
-
-
 def plan(config: Config) -> list[phases.Phase]:
     """Return the trainings, one a rule and one a layer."""
     every = [(rule, partial(_train, config, rule)) for rule in RULES.values()]
-    layers = [(layer, partial(_train_layer, config, layer)) for layer in _layers(config)]
+    layers = [(layer, partial(_train_layer, config, layer)) for layer in LAYERS.values()]
     return [
         phases.Phase(what.id, config.steps, train, loop.State.curves, label=what.name)
-        for what, train in [*every, *layers]
+        for what, train in [*every, *(layers if config.train_recent else ())]
     ]
 
 
@@ -126,32 +121,28 @@ def _train(
 ) -> dict[str, np.ndarray]:
     """Train a rule of all seeds, and evaluate it beside its construction."""
     weights = _moved(window.initial(rule, config.N, _seeds(config)))
-    predict = partial(window.predict, rule)
-    state = _end(config, predict, weights, config.drift, resumed, report)
-    snapshots = loop.spread([np.log1p(np.array(state.curve["step"], float))])
     constructed = window.constructed(rule, tuned(rule, config))
-    return {
-        **state.curves(),
-        **_filled(state.snapshot_arrays(snapshots), config.seeds, len(snapshots)),
-        **_evaluated(config, predict, weights, constructed, config.drift),
-    }
+    predict = partial(window.predict, rule)
+    state, arrays = _end(config, predict, weights, constructed, config.drift, resumed, report)
+    snapshots = loop.spread([np.log1p(np.array(state.curve["step"], float))])
+    kept = _filled(state.snapshot_arrays(snapshots), config.seeds, len(snapshots))
+    return {**arrays, **kept}
 
 
 def _train_layer(
     config: Config, layer: Layer, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
     """Train a recent layer of all seeds, and evaluate it beside its construction."""
-    drift = layer.drift(config.f, config.drift)
     weights = _moved(recent_layers.initial(layer, config.f, _seeds(config)))
-    predict = partial(recent_layers.predict, layer)
-    state = _end(config, predict, weights, drift, resumed, report)
     settings, gain, share = recent_layers.tuned(layer, config.f, config.N, config.drift)
     constructed = recent_layers.constructed(layer, settings, gain)
+    predict = partial(recent_layers.predict, layer)
+    drift = layer.drift(config.f, config.drift)
+    _, arrays = _end(config, predict, weights, constructed, drift, resumed, report)
     return {
-        **state.curves(),
+        **arrays,
         **{f"final/{name}": weight.cpu().numpy() for name, weight in weights.items()},
         **{f"tuned-{name}": setting.numpy() for name, setting in settings.items()},
-        **_evaluated(config, predict, weights, constructed, drift),
         "evaluated/share": np.array(share),
     }
 
@@ -164,30 +155,19 @@ def _end(
     config: Config,
     predict: Predict,
     weights: window.Weights,
+    constructed: window.Weights,
     drift: Drift,
     resumed: Tensors,
     report: phases.Report,
-) -> loop.State:
-    """Train what predicts; return the end of the training. `weights` change in place."""
-    return loop.train(
-        _problem(config, predict, weights, drift),
-        config.steps,
-        loop.evaluations(config.steps, *EVALUATIONS),
-        resumed,
-        report,
-    )
-
-
-def _evaluated(
-    config: Config,
-    predict: Predict,
-    weights: window.Weights,
-    constructed: window.Weights,
-    drift: Drift,
-) -> dict[str, np.ndarray]:
-    """Return the losses of what is trained and of its construction on the same test set."""
+) -> tuple[loop.State, dict[str, np.ndarray]]:
+    """Train what predicts; return the end of the training, and its curves with the losses of what
+    is trained and of its construction on the same test set. `weights` change in place."""
+    problem = _problem(config, predict, weights, drift)
+    evaluations = loop.evaluations(config.steps, *EVALUATIONS)
+    state = loop.train(problem, config.steps, evaluations, resumed, report)
     tasks = _tasks(config, TEST_SET, torch.Generator().manual_seed(2**31 + 17), drift)
-    return {
+    return state, {
+        **state.curves(),
         "evaluated/trained": _losses(predict, weights, tasks),
         "evaluated/constructed": _losses(predict, _moved(constructed), tasks)[0],
     }

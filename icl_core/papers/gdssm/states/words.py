@@ -9,8 +9,10 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
+    channels_over_gated,
     found_both_pairs,
     layer_loss,
+    layer_share,
     over_one_step,
     place,
     trained_at_step,
@@ -84,17 +86,6 @@ def _over_unit(id: str) -> Reading:
     return over
 
 
-def _two_pairs_save(run: Run, view: Any) -> float:
-    """Return what the second pair saves the construction of DeltaProduct."""
-    share = run["layers/share"][run.names("layers").index("product-two")]
-    return float(1 - share / _left("unit")(run, view))
-
-
-def _half_saved(run: Run, view: Any) -> float:
-    """Return what a decay a channel saves where half drifts, both trained."""
-    return float(1 - (layer_loss(run, "kda-half") / layer_loss(run, "gated-half")).mean())
-
-
 def _channels(which: int) -> Reading:
     """Return the reading of the mean trained decay of columns that drift, or that stay."""
     return lambda run, view: float(np.mean([pair[which] for pair in trained_channels(run)]))
@@ -143,9 +134,11 @@ WORDS = Words(
         # of trained layers
         "kda": _over_unit("kda"),
         "one_pair": _over_unit("product"),
-        "two_pairs_save": _two_pairs_save,
+        "two_pairs_save": lambda run, view: (
+            1 - layer_share(run, "product-two") / _left("unit")(run, view)
+        ),
         "found": lambda run, view: int(found_both_pairs(run).sum()),
-        "half_saved": _half_saved,
+        "half_saved": lambda run, view: float(1 - channels_over_gated(run).mean()),
         "decays_drifting": _channels(0),
         "decays_staying": _channels(1),
         # of the sum, at the drift of the run
