@@ -27,6 +27,8 @@ PAPER = Paper(
         arxiv="2410.11687",
         version=1,
         date=datetime.date(2024, 10, 15),
+        code=(("Efficient-Scalable-Machine-Learning/gd-ssm", "92f4555"),),
+        measured_errata="corrections.table",
     ),
     follow_ups=(
         FollowUp(
