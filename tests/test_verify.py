@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+from importlib.metadata import version
 
 import numpy as np
 import psutil
@@ -262,7 +263,7 @@ def test_the_log_says_what_was_verified_by_what_and_how_it_came_out(runs, verifi
     ((name, stored, anew, outcome, digest, seconds, _, by),) = log.rows
     assert (name, stored, anew, outcome) == (CLAIM, "fails", "holds", "differ")
     assert (digest, seconds) == ("another", "2.5")
-    assert by == f"{code.name()}, {device.describe()}"
+    assert by == f"{code.name()}, {device.describe()}, torch {version('torch')}"
     path = records.cache_folder() / "verified.json"
     stored_records = json.loads(path.read_text())
     earlier = {name: stored_records[CLAIM][name] for name in ("date", "outcome", "runs")}

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Record:
     verdict, verdict_anew
                    as stored, and by the new training
     seconds, same  of the outcome (`verify.Outcome`)
-    code, device   what trained, and on what
+    code, device   what trained, and on what, with the version of torch
     """
 
     date: str
@@ -56,7 +57,8 @@ def store_record(row: ClaimRow, outcome: Outcome) -> None:
         records = _read()
         date = datetime.now(UTC).isoformat(timespec="minutes")
         named = {name: getattr(outcome, name) for name in _OF_OUTCOME}
-        here = {"code": code.name(), "device": device.describe()}
+        machine = f"{device.describe()}, torch {version('torch')}"
+        here = {"code": code.name(), "device": machine}
         records[row.name] = {"date": date, "runs": _runs(row), **named, **here}
         write_whole(path, json.dumps(records).encode())
 

@@ -38,7 +38,8 @@ table { border-collapse: collapse } th, td { padding: .15rem .8rem .15rem 0; tex
 figure { margin: .6rem 0 } figure img { max-width: 100%; height: auto }
 figcaption { color: #5c6470; font-size: .9em } code { overflow-wrap: anywhere }
 .verdict { font-weight: 600 }
-.front { font-size: .8em } .front td { overflow-wrap: anywhere; min-width: 3rem }"""
+.front { font-size: .8em } .front td { overflow-wrap: anywhere; min-width: 3rem }
+.front td:first-child { min-width: 7rem }"""
 WIDTH, HEIGHT = 560, 300  # pixels of a figure, if it needs no more
 FIGURES = "figures.html"  # of a folder: the study as a page, in which its claims' figures are
 # The characters with a meaning in Markdown that may stand in a sentence.
