@@ -2,13 +2,14 @@
 page. Links in them are addresses of the dashboard, "birth?experiment=…", which the browser reads as
 its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import Opening, Paper, Run
 from icl_core.contract.lesson import Exercise, Lesson
+from icl_core.contract.paper_words import HEADS
 from icl_core.contract.settings_io import value_text
 from icl_core.evidence import claim_rows, claim_table, measurements, verdicts
 from icl_core.evidence.claim_rows import ClaimRow
@@ -40,15 +41,21 @@ def paper_texts(paper: Paper) -> dict[str, Any]:
             for later in paper.follow_ups
         ]
         parts.append("### What came after\n\n" + "\n".join(lines))
-    rows = "".join(
-        f"<tr><td>{escape(code)}</td><td>{escape(symbol)}</td><td>{escape(meaning)}</td></tr>"
-        for code, symbol, meaning in paper.glossary
-    )
+    deviations = _table(HEADS["deviations"], paper.deviations) if paper.deviations else ""
     return {
-        "why": html_of("\n\n".join(parts)) + f'<table class="glossary">{rows}</table>',
+        "why": html_of("\n\n".join(parts)) + deviations + _table(HEADS["glossary"], paper.glossary),
         "meanings": list(glossary.meanings(paper.name).items()),
         "bridge": paper.bridge,
     }
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as HTML."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    lines = ""
+    for row in rows:
+        lines += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+    return f'<table class="plain-table"><tr>{head}</tr>{lines}</table>'
 
 
 def lesson_texts(paper: Paper, lesson: Lesson) -> dict[str, Any]:
@@ -109,6 +116,7 @@ def claims_texts() -> dict[str, Any]:
     present = dict.fromkeys(row.summary.verdict for row in rows)
     return {
         "bars": verdicts.bars({titles[name]: counts.get(name, {}) for name in titles}),
+        "rule": claim_rows.RULE,
         "kinds": verdicts.KINDS,
         "verdicts": {verdict: verdicts.mark_verdict(verdict) for verdict in present},
         "papers": [

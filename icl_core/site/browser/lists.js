@@ -116,7 +116,7 @@ const showLessons = async (root) => {
 };
 
 const showClaims = async (root) => {
-  const { bars, kinds, verdicts, papers } = await load("claims");
+  const { bars, rule, kinds, verdicts, papers } = await load("claims");
   const choices = { paper: "", kind: "", verdict: "" };
   const select = (name, label, options) => {
     const choose = ({ target }) => {
@@ -161,7 +161,5 @@ const showClaims = async (root) => {
     });
     none.hidden = shown > 0;
   };
-  const rule =
-    "Each claim is tested in every run at its own setting, and counts as reproduced only if it holds in all of them. ± is one standard error. A value that is not on one side of the limit with 95% confidence (Student's t) leaves the claim undecided.";
   mainOf(root, h("h1", {}, "What the papers claim, and what comes out here"), h("div", { html: bars }), filters, none, sections, h("p", { class: "small" }, rule));
 };
