@@ -41,7 +41,10 @@ def paper_texts(paper: Paper) -> dict[str, Any]:
             for later in paper.follow_ups
         ]
         parts.append("### What came after\n\n" + "\n".join(lines))
-    deviations = _table(HEADS["deviations"], paper.deviations) if paper.deviations else ""
+    deviations = ""
+    if paper.deviations:
+        deviations = "<h3>Where a protocol here is not the paper's</h3>"
+        deviations += _table(HEADS["deviations"], paper.deviations)
     return {
         "why": html_of("\n\n".join(parts)) + deviations + _table(HEADS["glossary"], paper.glossary),
         "meanings": list(glossary.meanings(paper.name).items()),
