@@ -25,7 +25,7 @@ from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.run import CannotDraw, Run, Tensors, compact, names  # noqa: F401
 from icl_core.contract.seeds import FIELD, ROWS, can_choose, number_of, of_seed, seed_shown
 from icl_core.contract.story import Story, Try
-from icl_core.contract.visitor import Replacements, TextInput
+from icl_core.contract.visitor import InTab, Replacements, TextInput
 from icl_core.contract.words import Words
 
 STAGE = "stage"
@@ -211,13 +211,11 @@ class Experiment:
     title       its name for visitors
     about       what you see, what to try
     headline    takes a run and a view and returns one sentence: what you see
-    milestones  takes a run and returns, by short name, the training steps at which parts of the
-                mechanism first appear
+    milestones  takes a run and returns at which steps parts of the mechanism appear, by short name
     goes_on     takes a config and returns whether its run is the beginning of one of more `steps`;
                 so it is if the learning rate does not depend on their number
     batching    how several runs are trained as one; None if they are not
-    has_segments  takes a config and returns whether its run can be trained in compiled segments
-                (`training/segments.py`)
+    has_segments  takes a config and returns whether `training/segments.py` can train its run
     story       the story of the first preset's run: task, beats with questions, things to try
     diagram     takes a config and returns the diagram of its model
     theory      numbers that sweeps draw beside what was measured
@@ -229,6 +227,7 @@ class Experiment:
     typed       the text that the visitor types above the stage
     replaced    what the view can put in place of parts of the model
     export      how its runs' models are written for other tools; None if they are not
+    in_tab      how its model is trained in a browser's tab; None if it is not
     """
 
     name: str
@@ -257,6 +256,7 @@ class Experiment:
     typed: TextInput | None = None
     replaced: Replacements | None = None
     export: ModelExport | None = None
+    in_tab: InTab | None = None
 
     def __post_init__(self) -> None:
         self.take_words()

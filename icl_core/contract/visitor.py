@@ -1,8 +1,9 @@
 """What a visitor may do to what the stage shows: type a text that the model reads, or put something
-else in place of parts of the model."""
+else in place of parts of the model; and train the model in the browser's tab. No torch."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from icl_core.contract.run import Run
@@ -64,3 +65,24 @@ def in_words(parts: Sequence[ReplacedPart]) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+@dataclass(frozen=True)
+class InTab:
+    """How an experiment's model is trained in a browser's tab.
+
+    script   the JavaScript file that holds the trainer and what it needs beside those of
+             `site/browser/training`
+    trainer  its class; see `worker.js` for what it does
+    config   the setting from which the sliders start
+    knobs    the positions of the sliders, by the config's field
+    note     what differs from the experiment's own training, in a sentence; empty if nothing does
+    data     takes a config and returns what else the trainer is given, by name, ready for JSON
+    """
+
+    script: Path
+    trainer: str
+    config: Any
+    knobs: Mapping[str, tuple[Any, ...]]
+    note: str = ""
+    data: Callable[[Any], Mapping[str, Any]] = lambda config: {}

@@ -48,6 +48,7 @@ def experiment_texts(scenes: Scenes) -> dict[str, Any]:
         "beats": _beats_by_preset(scenes),
         "tries": _tries(scenes),
         "seen": _seen(scenes),
+        "trains": experiment.in_tab is not None,
     }
 
 

@@ -8,11 +8,13 @@ each run of the atlas the experiment's own view.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import product
+from math import prod
 from typing import Any
 
 from icl_core import registry
 from icl_core.contract import knobs
-from icl_core.contract.experiment import Experiment, Preset
+from icl_core.contract.experiment import STAGE, Experiment, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.lesson import Lesson
 from icl_core.contract.settings_io import value_text
@@ -20,6 +22,8 @@ from icl_core.contract.story import Try
 from icl_core.runs import store
 from icl_core.runs.header import Header, key_of
 from icl_core.sweeps import atlas
+
+MOST_VIEWS = 64  # of a drawer
 
 
 @dataclass
@@ -142,6 +146,59 @@ class Scenes:
         changed = {name: value for name, value in fields.items() if base.get(name, value) != value}
         return not changed or changed in run.views.values()
 
+    def drawer_knobs(self, run: ShownRun) -> dict[str, list[str]]:
+        """Return, by drawer, the choices beside its figures that the site can answer: those of the
+        run of the first preset that stand in one drawer alone."""
+        if self.experiment.presets[0].name not in run.presets:
+            return {}
+        view_knobs = knobs.knobs_of(self.experiment.view)
+        by_drawer: dict[str, list[str]] = {}
+        for name, knob in view_knobs.items():
+            places = {
+                drawing.place
+                for drawing in self.experiment.drawings
+                if name in drawing.knobs and drawing.applies(run.config)
+            } - {STAGE}
+            is_shown = not knob.shown_if or getattr(run.config, knob.shown_if)
+            if len(places) == 1 and knob.kind in ("choice", "toggle") and is_shown:
+                by_drawer.setdefault(places.pop(), []).append(name)
+        return by_drawer
+
+    def drawer_views(self, run: ShownRun, fields: list[str]) -> list[dict[str, Any]]:
+        """Return the views that a drawer's choices lead to: all their combinations, or where these
+        are more than MOST_VIEWS one choice at a time."""
+        view_knobs = knobs.knobs_of(self.experiment.view)
+        base = knobs.values(run.base)
+        choices = {name: list(view_knobs[name].options) or [False, True] for name in fields}
+        if prod(map(len, choices.values())) <= MOST_VIEWS:
+            combined = [
+                dict(zip(choices, values, strict=True)) for values in product(*choices.values())
+            ]
+        else:
+            combined = [{name: value} for name, values in choices.items() for value in values]
+        changed = [
+            {name: value for name, value in fields.items() if value != base[name]}
+            for fields in combined
+        ]
+        return [fields for fields in changed if fields]
+
+    def _drawers(self, run: ShownRun) -> dict[str, Any]:
+        """Return the choices of each drawer with their options, and the views that they lead to, by
+        the number of their file."""
+        view_knobs = knobs.knobs_of(self.experiment.view)
+        drawers: dict[str, Any] = {}
+        for drawer, fields in self.drawer_knobs(run).items():
+            options: list[dict[str, Any]] = []
+            for name in fields:
+                labels = view_knobs[name].options or {"false": "no", "true": "yes"}
+                options.append(
+                    {"name": name, "label": view_knobs[name].label, "options": dict(labels)}
+                )
+            views = self.drawer_views(run, fields)
+            files = {view_query(view): number for number, view in enumerate(views)}
+            drawers[drawer] = {"knobs": options, "views": files}
+        return drawers
+
     def index(self) -> dict[str, Any]:
         """Return what the browser finds a scene by.
 
@@ -160,12 +217,13 @@ class Scenes:
                 "values": [value_text(getattr(run.config, name)) for name in fields],
                 "presets": run.presets,
                 "base": {name: value_text(value) for name, value in knobs.values(run.base).items()},
-                "views": {_query(view): name for name, view in run.views.items()},
+                "views": {view_query(view): name for name, view in run.views.items()},
+                "drawers": self._drawers(run),
             }
         return {"fields": fields, "runs": runs}
 
 
-def _query(fields: Mapping[str, Any]) -> str:
+def view_query(fields: Mapping[str, Any]) -> str:
     """Return fields as the browser's address.js writes them: sorted, as name=value joined by &."""
     return "&".join(f"{name}={value_text(fields[name])}" for name in sorted(fields))
 

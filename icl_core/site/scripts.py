@@ -9,9 +9,18 @@ from pathlib import Path
 
 from icl_core.figures.frames import browser_file, clock_script
 from icl_core.figures.style import TO_DARK
+from icl_core.site import training
 
 _BROWSER = Path(__file__).parent / "browser"
-PLOTLY = (_BROWSER / "plotly-cartesian.min.js", _BROWSER / "plotly-LICENSE.txt")
+# Copied as they are: plotly.js for Cartesian charts (npm's plotly.js-cartesian-dist-min 4.1.1), and
+# the dashboard's type (@fontsource-variable/source-sans-3 5.3.1), each with its licence.
+COPIED = tuple(
+    _BROWSER / name
+    for name in (
+        *("plotly-cartesian.min.js", "plotly-LICENSE.txt"),
+        *("source-sans-latin.woff2", "source-sans-greek.woff2", "source-sans-LICENSE.txt"),
+    )
+)
 _COMPONENTS = {
     "iclWiden": lambda: browser_file("parts.js") + "\nreturn widen;",
     "iclClock": lambda: clock_script(),
@@ -22,6 +31,7 @@ _COMPONENTS = {
     ),
     "iclLinks": lambda: browser_file("plotly_parts.js") + browser_file("links.js"),
     "iclDiagram": lambda: browser_file("diagram.js"),
+    "iclTabTraining": lambda: training.page_script() + "\nreturn TabTraining;",
 }
 _SCRIPTS = (
     "data.js",
@@ -93,7 +103,7 @@ def _style() -> str:
             ((":root", "light"), (":root[data-dark]", "dark"))
         )
     )
-    return themes + css + _read("site.css")
+    return themes + css + training.page_style() + _read("site.css")
 
 
 def _wide_figures() -> str:

@@ -13,21 +13,24 @@ import shutil
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from icl_core import registry
+from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.share import gallery
-from icl_core.site import scripts, stage_data, texts
+from icl_core.site import scripts, stage_data, texts, training
 from icl_core.site.experiment_texts import experiment_texts
 from icl_core.site.scenes import Scenes, ShownRun
 
 COMPRESSION = 9
 PROCESSES = min(4, os.cpu_count() or 1)  # that draw at once
+NOT_TOGETHER = "These choices do not go together."
 DATA = "data"  # the folder of what the pages show
 
 
@@ -48,6 +51,7 @@ def write_site(folder: Path, say: Callable[[str], object] = print) -> None:
     _put(data, "claims", texts.claims_texts())
     lessons = [texts.lesson_texts(paper, lesson) for paper, lesson in registry.lessons().values()]
     _put(data, "lessons", lessons)
+    _put(data, "worker", training.worker_source())
     for paper in registry.papers().values():
         _put(data, paper.name, texts.paper_texts(paper))
     ids = registry.experiment_ids()
@@ -63,6 +67,8 @@ def write_experiment(data: Path, id: str) -> str:
     place = data / id
     _put(data, id, experiment_texts(scenes))
     _put(place, "evidence", texts.evidence_texts(id))
+    if scenes.experiment.in_tab:
+        _put(place, "tab", [training.options(id, dark) for dark in (False, True)])
     for shown in scenes.runs:
         _write_run(scenes, shown, place)
     return id
@@ -83,6 +89,13 @@ def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
     for index, drawer in enumerate(drawers):
         held = stage_data.drawer(experiment, run, shown.base, drawer)
         _put(place, f"{shown.name}.{index}", held)
+    for drawer, fields in scenes.drawer_knobs(shown).items():
+        for number, view_fields in enumerate(scenes.drawer_views(shown, fields)):
+            held = {"problem": NOT_TOGETHER}
+            with suppress(BadSetting):
+                view = replace(shown.base, **view_fields)
+                held = stage_data.drawer(experiment, run, view, drawer)
+            _put(place, f"{shown.name}.{drawers.index(drawer)}.{number}", held)
     for name, fields in shown.views.items():
         view = replace(shown.base, **fields)
         panels = stage_data.changed_panels(experiment, scenes.id, run, view, shown.base)
@@ -104,10 +117,10 @@ def _put(folder: Path, name: str, value: Any) -> None:
 
 
 def _write_pages(folder: Path) -> None:
-    """Write the page, its scripts, its style, plotly.js and the pictures of the gallery."""
+    """Write the page, its scripts, its style and type, plotly.js, the pictures of the gallery."""
     for name, text in scripts.files().items():
         (folder / name).write_text(text, encoding="utf-8")
-    for path in scripts.PLOTLY:
+    for path in scripts.COPIED:
         shutil.copyfile(path, folder / path.name)
     pictures = folder / "pictures"
     pictures.mkdir()

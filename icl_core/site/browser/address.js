@@ -1,7 +1,7 @@
 /* The address is the state of the page, in the same fields as in the dashboard: `#birth?experiment=induction&step=300`.
    It stands behind the #, so that the site needs no server. */
 
-const PAGE_FIELDS = ["experiment", "preset", "step", "drawer", "beat", "tour", "lesson", "marks", "claim", "end"];
+const PAGE_FIELDS = ["experiment", "preset", "step", "drawer", "beat", "tour", "lesson", "marks", "claim", "end", "panel"];
 const LASTING_FIELDS = ["projector", "embed"];
 
 /* The page and the fields that an address asks for. */

@@ -18,7 +18,7 @@ const unpackText = async (text) => {
 
 /* Maps come in three bytes a number, as the dashboard sends them (figures/browser/parts.js). */
 const widened = (value) => {
-  for (const { whole, frames = [] } of value.panels ?? value.opening?.panels ?? []) {
+  for (const { whole, frames = [] } of value?.panels ?? value?.opening?.panels ?? []) {
     for (const { data } of whole ? [whole, ...frames] : frames) data.forEach(iclWiden);
   }
   return value;

@@ -1,5 +1,6 @@
 /* The drawers under the stage, in groups. What a drawer holds is loaded as it is opened. */
 
+const TRAIN = "Train it here";
 const GROUPS = ["Look closer", "Change it", "Compare", "Evidence", "Why"];
 
 class Drawers {
@@ -10,13 +11,15 @@ class Drawers {
     this.drawer = h("div", { class: "st-key-drawer" });
     root.append(h("div", { class: "st-key-drawers" }, this.groups, this.names, this.drawer));
     this.shown = "";
+    this.isWanted = false; // a button elsewhere on the page opens a drawer, which then is scrolled into sight
   }
 
   /* Show the drawer that the address names, of a state of the page. */
   async show(state) {
     const hidden = state.lesson?.hidden ?? [];
+    const trains = state.texts.trains && !hidden.includes("train") ? [[TRAIN, "Change it"]] : [];
     const own = [["Evidence", "Evidence"], ["Why", "Why"]];
-    const drawers = [...state.scene.drawers, ...own].filter(([name]) => !hidden.includes(name));
+    const drawers = [...state.scene.drawers, ...trains, ...own].filter(([name]) => !hidden.includes(name));
     const open = drawers.find(([name]) => name === state.fields.drawer);
     const firsts = GROUPS.map((group) => drawers.find(([, other]) => other === group)).filter(Boolean);
     this.groups.replaceChildren(...firsts.map(([name, group]) => this.button(group, name, open?.[1] === group)));
@@ -25,12 +28,18 @@ class Drawers {
     this.names.replaceChildren(...several.map(([name]) => this.button(name, name, name === open[0])));
     this.names.hidden = !several.length;
     const isMissing = state.fields.drawer && !open;
-    const wanted = open ? `${state.file} ${open[0]} ${themeName(state.theme)}` : `${isMissing}`;
+    const choices = open && state.drawerChoices[open[0]];
+    const chosen = choices ? pick(state.view, choices.knobs.map(({ name }) => name)) : {};
+    const of = open?.[0] === TRAIN ? "" : state.file; // a training goes on under another run
+    const wanted = open ? `${of} ${open[0]} ${themeName(state.theme)} ${queryOf(chosen)}` : `${isMissing}`;
     if (wanted === this.shown) return;
     this.shown = wanted;
     this.clear();
-    if (open) await this.fill(state, open[0], wanted);
-    else if (isMissing) this.drawer.append(h("p", { class: "note" }, `The drawer ${state.fields.drawer} is in the dashboard alone.`));
+    if (choices) this.drawer.append(this.choices(choices.knobs, chosen));
+    if (open) await this.fill(state, open[0], wanted, choices?.views[queryOf(chosen)]);
+    if (this.isWanted) this.groups.scrollIntoView({ behavior: calmly() });
+    this.isWanted = false;
+    if (isMissing) this.drawer.append(h("p", { class: "note" }, `The drawer ${state.fields.drawer} is in the dashboard alone.`));
   }
 
   button(label, name, pressed) {
@@ -39,11 +48,24 @@ class Drawers {
   }
 
   clear() {
+    this.training?.end();
+    this.training = null;
     for (const plot of this.drawer.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
     this.drawer.replaceChildren();
   }
 
-  async fill(state, name, wanted) {
+  /* The choices beside a drawer's figures. */
+  choices(knobs, chosen) {
+    const fields = knobs.map(({ name, label, options }) => {
+      const choose = ({ target }) => change({ [name]: target.value === target.dataset.base ? "" : target.value });
+      const base = this.page.baseOf(name);
+      const list = Object.entries(options).map(([value, text]) => h("option", { value, selected: value === (chosen[name] ?? base) }, text));
+      return h("label", {}, h("span", {}, label), h("select", { onchange: choose, "data-base": base, "data-knob": name }, list));
+    });
+    return h("div", { class: "choices" }, fields, h("small", {}, "The stage stays as it is."));
+  }
+
+  async fill(state, name, wanted, view) {
     if (name === "Evidence") {
       const { html } = await load(`${state.id}/evidence`);
       if (wanted === this.shown) this.drawer.replaceChildren(ownLinks(h("div", { html })));
@@ -54,13 +76,26 @@ class Drawers {
       if (wanted === this.shown) this.drawer.replaceChildren(ownLinks(h("div", { class: "reads", html: state.texts.about + why })));
       return;
     }
+    if (name === TRAIN) {
+      const [options] = await Promise.all([load(`${state.id}/tab`), this.loadWorker(), plotlyIsThere]);
+      const root = h("div");
+      if (wanted === this.shown) this.drawer.replaceChildren(root);
+      if (wanted === this.shown) this.training = new iclTabTraining(root, options[state.theme.dark ? 1 : 0]);
+      return;
+    }
     const index = state.scene.drawers.findIndex(([other]) => other === name);
-    const file = state.ownDrawers.includes(name) ? state.file : state.file.split("-")[0];
-    const held = await load(`${state.id}/${file}.${index}`).catch(() => null);
+    const run = state.file.split("-")[0];
+    const own = state.ownDrawers.includes(name) ? `${state.file}.${index}` : `${run}.${index}`;
+    const held = await load(`${state.id}/${view === undefined ? own : `${run}.${index}.${view}`}`).catch(() => null);
     if (wanted !== this.shown) return;
     if (!held) this.drawer.append(h("p", { class: "note" }, "Of this run of the atlas the site has the stage alone."));
+    else if (held.problem) this.drawer.append(h("p", { class: "problem" }, held.problem));
     else if (held.diagram) this.diagram(held.diagram);
     else this.panels(held.panels, state.theme);
+  }
+
+  async loadWorker() {
+    window.iclWorkerSource ??= await load("worker");
   }
 
   panels(panels, theme) {
@@ -95,6 +130,8 @@ class Drawers {
     iclDiagram({ parentElement: this.drawer, data: { svg, panels }, setTriggerValue });
   }
 }
+
+const pick = (fields, names) => Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)));
 
 const tableOf = ({ columns, rows }, title) =>
   h(

@@ -1,5 +1,7 @@
 /* The page of a paper: one of its experiments, at the state that the address names. */
 
+const opened = new Set(); // experiments whose film has played by itself in this visit
+
 class ExperimentPage {
   constructor(root, site, paper) {
     this.site = site;
@@ -56,21 +58,39 @@ class ExperimentPage {
     const { base, views, values: shown } = texts.runs[file];
     const view = Object.fromEntries(Object.entries(asked).filter(([field, value]) => field in base && base[field] !== value && field !== "snapshot"));
     const variant = views[queryOf(view)];
-    const isMissing = (Object.keys(view).length && !variant) || String(shown) !== String(values) || this.needsMore(texts, asked, base);
+    const choices = Object.values(texts.runs[file].drawers).flatMap(({ knobs }) => knobs.map((knob) => knob.name));
+    const isUnknown = !variant && Object.keys(view).some((field) => !choices.includes(field));
+    const isMissing = isUnknown || String(shown) !== String(values) || this.needsMore(texts, asked, base);
     const own = variant ? await load(`${id}/${variant}`) : null;
-    const scene = withView(await load(`${id}/${file}`), own);
+    const scene = alone(withView(await load(`${id}/${file}`), own), fields.panel);
     const storyOf = lesson?.preset ?? texts.presets[0].name;
     const isStorys = preset.name === storyOf && !isOwn;
     return {
       id, name, paper: this.paper, texts, preset, values: shown, isOwn, fields, theme, lesson, scene,
       file: variant ?? file,
       ownDrawers: own?.drawers ?? [],
+      drawerChoices: texts.runs[file].drawers,
+      view,
       isMissing: Boolean(isMissing),
       beats: isStorys ? (texts.beats[storyOf] ?? []) : [],
       hasStory: Boolean(Object.keys(texts.beats).length),
       task: texts.tasks[file] ?? Object.values(texts.tasks)[0],
+      bridge: await this.bridge(fields),
+      next: this.nextOf(of, name),
       tries: texts.tries,
     };
+  }
+
+  /* The sentence that leads into this paper, where the tour through all papers enters it. */
+  async bridge({ tour, beat, experiment }) {
+    const stops = this.site.tours[tour] ?? [];
+    const here = stops.findIndex((stop) => stop.join() === [this.paper, experiment, beat].join());
+    const enters = tour === "all" && here > 0 && stops[here - 1][0] !== this.paper;
+    return enters ? (await load(this.paper)).bridge : "";
+  }
+
+  nextOf({ experiments }, name) {
+    return experiments[experiments.findIndex((other) => other.name === name) + 1];
   }
 
   /* Whether the address has settings that the site knows nothing of. */
@@ -103,6 +123,12 @@ class ExperimentPage {
     change({ [field]: isPresets ? "" : value, beat: "", marks: "" }, true);
   }
 
+  /* What a field of the view is in the run's own view. */
+  baseOf(field) {
+    const { texts, file } = this.state;
+    return texts.runs[file.split("-")[0]].base[field];
+  }
+
   presetFields(preset) {
     const { name, texts, lesson } = this.state;
     return { experiment: name, preset: preset === texts.presets[0].name ? "" : preset, lesson: lesson?.name };
@@ -121,9 +147,10 @@ class ExperimentPage {
     const named = scene.steps.findLastIndex((other) => other <= step);
     const at = Math.max(0, Number.isNaN(step) ? (place.at ?? scene.at) : named);
     const isNamed = fields.step !== undefined || place.beat || state.lesson;
-    const options = { beat: place.question ? "" : (place.beat?.name ?? ""), marks: place.marks, play: !isNamed && !state.isMissing };
+    const options = { beat: place.question ? "" : (place.beat?.name ?? ""), marks: place.marks, play: !isNamed && !state.isMissing && !opened.has(state.id) };
     const isPlaying = this.stage.clockData && place.beat && place.beat !== this.beat && !place.question;
     this.beat = place.beat;
+    opened.add(state.id);
     this.stage.show(scene, at, theme, options);
     if (isPlaying && fields.step === undefined) this.stage.head.iclClock?.playTo(at);
     this.outline(place);
@@ -192,6 +219,7 @@ class ExperimentPage {
 
   end() {
     window.clearTimeout(this.ahead);
+    this.drawers.clear();
     this.stage.end();
     this.ends[0]();
     this.ends[1].then((end) => end());

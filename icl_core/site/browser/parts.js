@@ -13,6 +13,7 @@ const h = (tag, attributes = {}, ...children) => {
   return element;
 };
 
+const calmly = () => (window.matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 const slug = (name) => name.replaceAll(" ", "-");
 
 /* A button that opens what stands below it, and closes with Escape or a click elsewhere. */
@@ -68,11 +69,24 @@ const answers = {
 const drawChart = async (place, figure, site, theme, fills = false) => {
   await plotlyIsThere;
   const { data, layout } = structuredClone(themed(figure, theme, site));
-  if (fills) delete layout.height;
-  return window.Plotly.newPlot(place, data, layout, site.plotly);
+  const drawn = await window.Plotly.newPlot(place, data, fills ? { ...layout, ...sizeOf(place) } : layout, site.plotly);
+  if (fills) sizes.observe(place.parentElement);
+  return drawn;
 };
+
+const sizeOf = ({ parentElement: { clientWidth: width, clientHeight: height } }) => ({ width, height });
+
+/* Charts that fill their places follow these in size. */
+const sizes = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const plot = target.querySelector(".js-plotly-plot");
+    const size = plot && sizeOf(plot);
+    const isOther = plot?.layout && (plot.layout.width !== size.width || plot.layout.height !== size.height);
+    if (isOther && size.width && size.height) window.Plotly.relayout(plot, size);
+  }
+});
 
 const plotlyIsThere = new Promise((resolve) => {
   const look = () => (window.Plotly ? resolve() : window.setTimeout(look, 30));
   look();
-});
+}).then(() => document.fonts.load('16px "Source Sans"').catch(() => [])); // by which charts measure their texts

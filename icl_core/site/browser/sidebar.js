@@ -84,7 +84,25 @@ class Sidebar {
       h("p", {}, "Then this address shows the same:"),
       command(`http://localhost:8501/${query}`),
     ], { class: "plain" });
-    return h("div", { class: "origin" }, h("p", {}, "Shipped run. ", line), open);
+    const train = () => {
+      this.page.drawers.isWanted = true;
+      change({ drawer: TRAIN, marks: "" });
+    };
+    const trains = state.texts.trains && !state.lesson && h("button", { type: "button", onclick: train }, "Train it here ▸");
+    return h("div", { class: "origin" }, h("p", {}, "Shipped run. ", line), trains, open, this.embed(state));
+  }
+
+  /* What puts the stage, or one of its panels, into a page of one's own. */
+  embed({ scene, fields }) {
+    const frame = (more) => {
+      const { page } = readAddress();
+      const address = `${location.href.split(/[?#]/)[0]}?embed${addressOf(page, { ...fields, ...more })}`;
+      return command(`<iframe src="${address}" width="1000" height="640" title="${scene.headlines.at(-1).replaceAll('"', "'")}"></iframe>`);
+    };
+    const panels = scene.panels.map(({ name, titles = [name] }) => [h("p", {}, titles.at(-1)), frame({ panel: name })]);
+    const words = "In lecture notes or a page of yours, at the step and the beat that you see, with its question:";
+    const content = [h("p", {}, words), frame({}), h("details", {}, h("summary", {}, "One panel alone"), panels)];
+    return popover("Embed", content, { class: "plain" });
   }
 
   lesson(state) {

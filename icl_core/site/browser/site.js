@@ -26,7 +26,7 @@ class Site {
     this.place = h("div", { class: "page" });
     root.replaceChildren(h("a", { class: "skip", href: "#main", onclick: (event) => this.skip(event) }, "Skip to the page"), this.menu, this.place);
     this.page = null;
-    this.shown = null; // "birth", or another page's name with the theme
+    this.shown = null; // the page and what of it
     iclLargePanel();
     window.addEventListener("hashchange", () => this.route());
     this.route();
@@ -53,7 +53,9 @@ class Site {
     document.getElementById("projector").disabled = !theme.projector;
     this.drawMenu(page, theme);
     const paper = this.site.papers.find(({ name }) => name === page);
-    const wanted = paper ? page : `${page} ${themeName(theme)} ${JSON.stringify(fields)}`;
+    // an experiment has a page of its own, which then follows the address
+    const shows = paper ? `${fields.lesson ?? ""} ${fields.experiment ?? ""}` : `${themeName(theme)} ${JSON.stringify(fields)}`;
+    const wanted = `${page} ${shows}`;
     if (wanted !== this.shown) await this.open(wanted, paper, page, fields, theme);
     if (paper && this.page instanceof ExperimentPage) await this.page.show(fields, theme);
   }

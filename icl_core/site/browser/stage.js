@@ -113,6 +113,12 @@ class Stage {
   }
 }
 
+/* A scene with one of its panels alone, for lecture notes; the whole one if it has no such panel. */
+const alone = (scene, name) => {
+  const panels = scene.panels.filter((panel) => panel.name === name);
+  return panels.length ? { ...scene, seating: "stage-1x1", panels } : scene;
+};
+
 /* A view shows some panels otherwise than the run's base view does: the scene with these. */
 const withView = (scene, view) => {
   if (!view) return scene;

@@ -62,7 +62,7 @@ class Story {
     this.root.replaceChildren(
       h("div", { class: "st-key-turns" }, this.turns(state, place)),
       h("div", { class: "says-place" }, h("div", { class: "st-key-says" }, place.beat ? this.beat(state, place) : this.task(state))),
-      !state.lesson && h("div", { class: "st-key-tries" }, this.tries(state)),
+      h("div", { class: "st-key-tries" }, state.lesson ? [] : this.tries(state)),
     );
     ownLinks(this.root);
   }
@@ -80,7 +80,7 @@ class Story {
     }
     const before = isOnTour ? stops[here - 1] && (() => this.stop(stops[here - 1], fields.tour)) : beats[index - 1] && (() => this.to(beats[index - 1]));
     const after = isOnTour ? stops[here + 1] && (() => this.stop(stops[here + 1], fields.tour)) : beats[index + 1] && (() => this.to(beats[index + 1]));
-    const leave = () => (isOnTour ? go("", { end: fields.tour }) : this.to(null));
+    const leave = () => (isOnTour ? go("", { end: fields.tour }) : this.finish());
     const dots = beats.map((_, at) => h("i", { class: at === index ? "here" : "" }));
     const number = isOnTour
       ? h("span", { class: "part" }, `${here + 1} / ${stops.length}`)
@@ -91,6 +91,12 @@ class Story {
       number,
       button("next", question || after ? "Next ▶" : "Done ✓", "primary", next, question && withheld),
     ];
+  }
+
+  /* Leave the script at its end. */
+  finish() {
+    if (!this.state.fields.tour) answers.put(`finished ${this.state.id}`, "1");
+    this.to(null);
   }
 
   /* Go to a beat, with the view, the drawer and the step that it sets; null leaves the script. */
@@ -109,16 +115,23 @@ class Story {
     this.page.refresh();
   }
 
-  task({ scene, fields, beats, lesson }) {
+  task({ lesson }) {
     const task = this.state.task;
     if (!task) return [];
     const pieces = task.pieces.map(([text, kind]) => h("span", { class: `piece ${kind}` }, text));
     const example = h("span", { class: "example" }, pieces, task.answer && [" → ", h("span", { class: "piece answer" }, task.answer)]);
+    const isFinished = answers.get(`finished ${this.state.id}`) && this.state.next && !lesson;
+    const next = isFinished && h("p", { class: "says" }, "You have seen this story to its end. Next: ", linkTo(this.state.next.title, this.state.paper, { experiment: this.state.next.name }));
     const lead = lesson ? "Press Start. The lesson asks for your predictions. " : "";
-    return h("p", { class: "says" }, lead, h("span", { html: task.say }), " ", example);
+    return [next, h("p", { class: "says" }, lead, h("span", { html: task.say }), " ", example)];
   }
 
-  beat(state, { beat, question, withheld }) {
+  beat(state, place) {
+    const lead = state.bridge && h("p", { class: "says" }, state.bridge);
+    return [lead, this.said(state, place)];
+  }
+
+  said(state, { beat, question, withheld }) {
     if (question) {
       const choices = question.choices.map((choice, index) =>
         h("button", { type: "button", onclick: () => this.answer(beat, String(index)) }, choice),

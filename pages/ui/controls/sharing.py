@@ -80,8 +80,20 @@ def tools(setting: Setting, header: Header | None) -> None:
     with st.expander("Link with every setting"):
         st.caption("It shows the same after presets have changed.")
         st.code(_link(all_fields(setting)), language=None, wrap_lines=True)
+    with st.expander("Page of the site"):
+        st.caption(
+            "`python -m icl_core site OUT` writes all that is shipped as plain files. There this "
+            "address shows the same; with `?embed` before the # it is for lecture notes."
+        )
+        st.code(site_address(setting), language=None, wrap_lines=True)
     if header is not None:
         _exports(setting, header)
+
+
+def site_address(setting: Setting) -> str:
+    """Return the address of what is on screen in the folder that the command `site` writes."""
+    query = _link(differing_fields(setting)).partition("?")[2]
+    return f"index.html#{setting.paper}" + (f"?{query}" if query else "")
 
 
 def _exports(setting: Setting, header: Header) -> None:

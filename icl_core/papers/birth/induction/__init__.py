@@ -1,16 +1,20 @@
 """The induction head, learned by a transformer of two layers."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment, Theory
-from icl_core.contract.visitor import Replacements
+from icl_core.contract.visitor import InTab, Replacements
 from icl_core.papers.birth.induction import claims, grafted
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import behaviour, curves, matrices, schedules, sequence
 from icl_core.papers.birth.induction.load_run import milestones
-from icl_core.papers.birth.induction.settings import PRESETS, Config, View
+from icl_core.papers.birth.induction.settings import FASTEST, PRESETS, Config, View
 from icl_core.papers.birth.induction.train import completed, compute, one_layer, opposite
 from icl_core.papers.birth.induction.words import WORDS, headline
 from icl_core.papers.birth.shared.circuit import CIRCUIT
@@ -68,6 +72,14 @@ def expected_recall_share(config: Config) -> float:
     """Return the share of N random pairs, all as strong, that a matrix of this width recalls: it
     has d² numbers for them."""
     return float(recalled(config.d, np.ones(config.N)).mean())
+
+
+def _counts(config: Config) -> Mapping[str, Any]:
+    """Return the characters of Tiny Shakespeare and their counts, for a training in the tab."""
+    path = Path(__file__).parents[1] / "shared" / "shakespeare_counts.json"
+    raw = json.loads(path.read_text(encoding="utf-8"))
+    counts = {"unigram": raw["unigram_counts"], "bigram": raw["bigram_counts"]}
+    return {"characters": raw["characters"], **counts}
 
 
 EXPERIMENT = Experiment(
@@ -227,4 +239,18 @@ EXPERIMENT = Experiment(
     preview=completed,
     typed=TYPED,
     replaced=Replacements(grafted.GRAFTS, grafted.replaced),
+    in_tab=InTab(
+        Path(__file__).with_name("tab.js"),
+        "InductionHead",
+        replace(FASTEST, d=96, batch=32),
+        {
+            "K": (1, 2, 3, 4, 5, 6, 8, 10),
+            "d": (16, 32, 48, 64, 96, 128),
+            "T": (32, 64, 96, 128),
+            "layers": (1, 2),
+            "learning_rate": (0.02, 0.05, 0.1, 0.2, 0.5),
+        },
+        "Batches of 32 sequences here, 128 in the dashboard; width 96 at first, 128 there.",
+        _counts,
+    ),
 )

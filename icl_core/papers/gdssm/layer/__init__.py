@@ -1,7 +1,9 @@
 """A trained layer, whose state becomes a gradient, beside its construction."""
 
+from pathlib import Path
+
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Batching, Drawing, Experiment, Theory
-from icl_core.contract.visitor import Replacements
+from icl_core.contract.visitor import InTab, Replacements
 from icl_core.papers.gdssm.layer import claims, exact, grafted, run
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import layer_diagram
@@ -158,4 +160,15 @@ EXPERIMENT = Experiment(
     atlas=ATLAS,
     picture=("state", "exact"),
     replaced=Replacements(GRAFTS, grafted.replaced),
+    in_tab=InTab(
+        Path(__file__).with_name("tab.js"),
+        "GdssmLayer",
+        PRESETS[0].config,
+        {
+            "f": (2, 3, 4, 5, 6, 8, 10, 12, 16, 20),
+            "N": (2, 5, 10, 15, 20, 30, 40),
+            "learning_rate": (0.002, 0.005, 0.01, 0.02, 0.05, 0.1),
+            "batch": (16, 32, 64, 128, 256, 512),
+        },
+    ),
 )

@@ -1,6 +1,9 @@
 """Preconditioners that converge to the inverse covariance."""
 
+from pathlib import Path
+
 from icl_core.contract.experiment import Batching, Drawing, Experiment
+from icl_core.contract.visitor import InTab
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import completed, compute, compute_together
@@ -74,4 +77,15 @@ EXPERIMENT = Experiment(
         },
     ),
     picture=("identities",),
+    in_tab=InTab(
+        Path(__file__).with_name("tab.js"),
+        "Convergence",
+        Config(),
+        {
+            "d": tuple(range(2, 11)),
+            "n": (5, 10, 20, 30, 40, 60, 80, 100),
+            "layers": tuple(range(1, 6)),
+            "learning_rate": (0.01, 0.02, 0.05, 0.1, 0.2, 0.5),
+        },
+    ),
 )
