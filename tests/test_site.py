@@ -308,7 +308,7 @@ def read(data: Path, name: str) -> Any:
 @pytest.mark.parametrize("id", WRITTEN)
 def test_every_file_that_a_page_asks_for_is_there(data: Path, id: str) -> None:
     site = read(data, id)
-    asked = {"evidence"}
+    asked = {"evidence", "tab"} if site["trains"] else {"evidence"}
     assert read(data, f"{id}/evidence")["html"]
     for name, run in site["runs"].items():
         stage = read(data, f"{id}/{name}")
@@ -320,6 +320,11 @@ def test_every_file_that_a_page_asks_for_is_there(data: Path, id: str) -> None:
             held = read(data, f"{id}/{name}.{index}")
             assert held.get("diagram") or held["panels"]
             asked.add(f"{name}.{index}")
+        for drawer, choices in run["drawers"].items():
+            for number in choices["views"].values():
+                held = read(data, f"{id}/{name}.{drawers.index(drawer)}.{number}")
+                assert held.get("problem") or held["panels"]
+                asked.add(f"{name}.{drawers.index(drawer)}.{number}")
         panels = [panel["name"] for panel in stage["panels"]]
         for view in run["views"].values():
             own = read(data, f"{id}/{view}")
