@@ -41,7 +41,7 @@ IDS = [id for id in registry.experiment_ids() if id != TOY]
 # One of each paper: a stage with a clock, whose frames take little time to draw.
 SMALL = ("birth.laboratory", "memformers.convergence", "gdssm.states", "learners.trained")
 SLOW = ("birth.induction", "birth.transformer", "gdssm.layer", "gdssm.comparison")
-OF_PAGE = ("experiment", "preset", "step", "drawer", "marks")  # of an address
+OF_PAGE = ("experiment", "preset", "step", "drawer", "marks", "beat", "tour")  # of an address
 OWN_DRAWERS = {stage_data.MODEL, "Evidence", "Why"}
 IN_DASHBOARD = {"View", "Sweep"}  # drawers of which the site says that the dashboard has them
 WITHOUT_A_RUN = (NOT_RUN, CLASSROOM_ONLY)  # verdicts on claims whose setting may not have been run
@@ -165,6 +165,18 @@ def test_a_try_leads_where_it_leads_in_the_dashboard(id: str) -> None:
     setting = setting_of(scenes, scenes.runs[0])
     for item in story.tries:
         assert try_query(scenes, item) == tour._try_query(setting, item)
+
+
+def test_a_tour_stops_where_it_stops_in_the_dashboard() -> None:
+    tours = texts.tours()
+    assert list(tours) == [tour.ALL, *registry.papers()]
+    for name, stops in tours.items():
+        assert [stop[:3] for stop in stops] == [tuple(stop) for stop in tour.stops(name)]
+        for (paper, experiment, beat, sets), stop in zip(stops, tour.stops(name), strict=True):
+            fields = {"experiment": experiment, "beat": beat, "tour": name} | sets
+            assert fields == tour.query(stop, name)
+            if paper != TOY.partition(".")[0]:
+                assert_in_sight(f"{paper}.{experiment}", fields)
 
 
 def told(scenes: Scenes, shown: ShownRun, run: Run, beat: Beat, answer: int | None) -> list[str]:

@@ -84,7 +84,7 @@ class ExperimentPage {
   /* The sentence that leads into this paper, where the tour through all papers enters it. */
   async bridge({ tour, beat, experiment }) {
     const stops = this.site.tours[tour] ?? [];
-    const here = stops.findIndex((stop) => stop.join() === [this.paper, experiment, beat].join());
+    const here = stops.findIndex((stop) => isStop(stop, this.paper, experiment, beat));
     const enters = tour === "all" && here > 0 && stops[here - 1][0] !== this.paper;
     return enters ? (await load(this.paper)).bridge : "";
   }
