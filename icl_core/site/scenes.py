@@ -120,8 +120,7 @@ class Scenes:
         for lesson in lessons:
             yield lesson.preset, lesson.fixed
             for note in lesson.notes:
-                fields = dict(note.show.fields)
-                yield fields.pop("preset", note.show.preset or lesson.preset), fields
+                yield note.show.preset or lesson.preset, note.show.fields
 
     def _add_view(self, preset: str, fields: Mapping[str, Any]) -> None:
         run = self.find(preset, fields)
@@ -230,12 +229,17 @@ def view_query(fields: Mapping[str, Any]) -> str:
 
 
 def try_query(scenes: Scenes, item: Try, preset: str = "") -> dict[str, str]:
-    """Return the address of something to try, without the fields that are the preset's."""
-    experiment = scenes.experiment
-    first = experiment.presets[0].name
-    fields = dict(item.fields)
-    name = fields.pop("preset", item.preset or preset or first)
+    """Return the address of something to try, without the fields that are the preset's: that of the
+    try, or else `preset`, or the first."""
+    presets = {preset.name: preset for preset in scenes.experiment.presets}
+    first = scenes.experiment.presets[0]
+    shown = presets[item.preset or preset or first.name]
+    base = {**knobs.values(shown.config), **knobs.values(scenes.experiment.view(**shown.view))}
     query = {"experiment": scenes.id.partition(".")[2]}
-    if name != first:
-        query["preset"] = name
-    return query | item.sight | {field: value_text(value) for field, value in fields.items()}
+    if shown != first:
+        query["preset"] = shown.name
+    query |= item.sight
+    for name, value in item.fields.items():
+        if value != base[name]:
+            query[name] = value_text(value)
+    return query

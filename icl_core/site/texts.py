@@ -228,10 +228,11 @@ def _film(opening: Opening) -> dict[str, Any] | None:
     }
 
 
-def tours() -> dict[str, list[tuple[str, str, str]]]:
-    """Return the stops of each tour, paper, experiment and beat: "all", and each paper's."""
+def tours() -> dict[str, list[tuple[str, str, str, dict[str, str]]]]:
+    """Return the stops of each tour, "all" and each paper's: the names of paper, experiment and
+    beat, and what the beat sets in the address."""
     papers = registry.papers()
-    stops: dict[str, list[tuple[str, str, str]]] = {
+    names: dict[str, list[tuple[str, str, str]]] = {
         "all": [
             (paper.name, experiment, beat)
             for paper in papers.values()
@@ -239,12 +240,27 @@ def tours() -> dict[str, list[tuple[str, str, str]]]:
         ]
     }
     for paper in papers.values():
-        stops[paper.name] = []
+        names[paper.name] = []
         for name in paper.tour or tuple(paper.experiments):
             story = registry.experiment(f"{paper.name}.{name}").story
             beats = story.beats if story else ()
-            stops[paper.name] += [(paper.name, name, beat.name) for beat in beats]
-    return stops
+            names[paper.name] += [(paper.name, name, beat.name) for beat in beats]
+    return {tour: [(*stop, _beat_query(*stop)) for stop in stops] for tour, stops in names.items()}
+
+
+def _beat_query(paper: str, name: str, beat_name: str) -> dict[str, str]:
+    """Return what a beat sets in the address: view fields that differ from the first preset's, and
+    a drawer."""
+    experiment = registry.experiment(f"{paper}.{name}")
+    assert experiment.story is not None
+    beat = next(beat for beat in experiment.story.beats if beat.name == beat_name)
+    base = experiment.view(**experiment.presets[0].view)
+    query = {
+        field: value_text(value)
+        for field, value in beat.view.items()
+        if value != getattr(base, field)
+    }
+    return query | {"drawer": beat.drawer} if beat.drawer else query
 
 
 def site_texts() -> Mapping[str, Any]:

@@ -84,7 +84,7 @@ class ExperimentPage {
   /* The sentence that leads into this paper, where the tour through all papers enters it. */
   async bridge({ tour, beat, experiment }) {
     const stops = this.site.tours[tour] ?? [];
-    const here = stops.findIndex((stop) => stop.join() === [this.paper, experiment, beat].join());
+    const here = stops.findIndex((stop) => isStop(stop, this.paper, experiment, beat));
     const enters = tour === "all" && here > 0 && stops[here - 1][0] !== this.paper;
     return enters ? (await load(this.paper)).bridge : "";
   }
@@ -142,6 +142,7 @@ class ExperimentPage {
   refresh(isFirst = false) {
     const { state } = this;
     const place = this.story.placeIn(state);
+    this.placeShown = place;
     const { fields, scene, theme } = state;
     const step = fields.step === undefined ? NaN : Number(fields.step);
     const named = scene.steps.findLastIndex((other) => other <= step);
@@ -212,9 +213,11 @@ class ExperimentPage {
     }, 300);
   }
 
+  /* The clock has come to rest: a step for the browser's Back, unless it has played to a beat's step by itself. */
   rested(step) {
-    const { scene } = this.state;
-    change({ step: step === scene.steps[scene.at] && !this.state.fields.beat ? "" : step }, true);
+    const { scene, fields } = this.state;
+    const isBeats = fields.beat && fields.step === undefined && step === scene.steps[this.placeShown.at];
+    change({ step: step === scene.steps[scene.at] && !fields.beat ? "" : step }, isBeats);
   }
 
   end() {

@@ -31,7 +31,7 @@ const showFront = async (root, site, theme) => {
     { class: "st-key-opening-words" },
     h("h2", {}, opening.title),
     h("div", { html: opening.say }),
-    h("p", {}, linkTo("Take the ten-minute tour", first[0], { experiment: first[1], beat: first[2], tour: "all" }, { class: "button primary" })),
+    h("p", {}, linkTo("Take the ten-minute tour", first[0], { experiment: first[1], beat: first[2], tour: "all", ...first[3] }, { class: "button primary" })),
     h("p", {}, linkTo("Open the experiment", opening.experiment.split(".")[0], { experiment: opening.experiment.split(".")[1] })),
     h("p", {}, linkTo("Gallery of all findings", "gallery", {})),
     lessons.length && h("p", {}, linkTo("Lessons, ready to teach", "lessons", {})),

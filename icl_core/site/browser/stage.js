@@ -43,7 +43,7 @@ class Stage {
   take(panel, run, look, theme) {
     const film = `${panel.film} ${look}`;
     const named = (part) => {
-      const { layout, ...shown } = themed(part, theme, this.site);
+      const { layout, ...shown } = themed(part, theme, this.site, panel.whole);
       return { ...shown, layout: layout.meta ? { ...layout, meta: { ...layout.meta, film } } : layout };
     };
     const whole = named(panel.whole);

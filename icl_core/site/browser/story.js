@@ -4,6 +4,9 @@
 const PASSED = "-1"; // an answer: "Show me"
 const LEAVE_OUT = / \(.*/; // of a choice in an answer
 
+/* Whether a stop of a tour is a beat of an experiment of a paper. */
+const isStop = ([paper, experiment, beat], ...names) => [paper, experiment, beat].join() === names.join();
+
 class Story {
   constructor(root, page) {
     this.page = page;
@@ -70,7 +73,7 @@ class Story {
   turns(state, { index, beat, question, withheld }) {
     const { beats, fields } = state;
     const stops = this.page.site.tours[fields.tour] ?? [];
-    const here = beat && stops.findIndex((stop) => stop.join() === [state.paper, state.name, beat.name].join());
+    const here = beat && stops.findIndex((stop) => isStop(stop, state.paper, state.name, beat.name));
     const isOnTour = beat && here >= 0;
     const button = (name, label, kind, act, disabled = false) =>
       h("div", { class: `st-key-${name}` }, h("button", { type: "button", class: kind, onclick: act, disabled }, label));
@@ -106,8 +109,8 @@ class Story {
     change({ ...cleared, ...(beat?.view ?? {}), drawer: beat?.drawer, marks: "", beat: beat?.name, step: beat ? undefined : this.state.fields.step, tour: beat && this.state.fields.tour });
   }
 
-  stop([paper, experiment, beat], tour) {
-    go(paper, { experiment, beat, tour });
+  stop([paper, experiment, beat, sets], tour) {
+    go(paper, { experiment, beat, tour, ...sets });
   }
 
   answer(beat, choice) {
@@ -166,7 +169,7 @@ class Story {
       const stops = this.page.site.tours[name] ?? [];
       const first = stops[0];
       return first && new Set(stops.map(([, experiment]) => experiment)).size > 1
-        ? h("p", {}, linkTo(label, first[0], { experiment: first[1], beat: first[2], tour: name }))
+        ? h("p", {}, linkTo(label, first[0], { experiment: first[1], beat: first[2], tour: name, ...first[3] }))
         : [];
     };
     const list = h("ul", { class: "tries" }, items);

@@ -1,0 +1,420 @@
+"""The site in a browser, from a server under a path of its own and from a disk: everything is drawn
+as in the dashboard, and nothing comes from elsewhere."""
+
+import base64
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from functools import partial
+from html import unescape
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import numpy as np
+import pytest
+from conftest import DEADLINE, ROOT, until
+from driver import drag, let_go, together
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from icl_core import registry
+from icl_core.contract.story import HEADLINE, MARKS
+
+pytestmark = pytest.mark.long
+
+PAPERS = [name for name in registry.papers() if name != "toy"]
+FIRST = {paper: next(iter(registry.papers()[paper].experiments)) for paper in PAPERS}
+MIB = 2**20
+# Where the page is that the address names, and everything on it is drawn.
+DRAWN = """() => document.title !== "on the way" && document.querySelector("h1")
+  && [...document.querySelectorAll(".stPlotlyChart")].every(box =>
+    box.querySelector(".main-svg"))"""
+# What the page's own policy has refused.
+REFUSED = """window.refused = [];
+addEventListener("securitypolicyviolation", ({violatedDirective, blockedURI}) =>
+  window.refused.push(`${violatedDirective} ${blockedURI}`));"""
+
+PASSED = -1  # in place of a choice: "Show me"
+PLACES = ("seat", "seat-wide", "panel-half", "panel-wide")  # of panels, in the names of classes
+NO_NUMBER = "Enter the result as a number: 1,250 or 0.5, for instance."
+# The numbers of a map that is drawn, by the index of its trace.
+CELLS = "(plot, trace) => plot._fullData[trace].z.map(row => [...row])"
+
+Open = Callable[..., Page]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        """Write nothing."""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as the command writes it, of all shipped runs."""
+    folder = tmp_path_factory.mktemp("host") / "deep" / "er"
+    environment = {name: value for name, value in os.environ.items() if name != "ICL_PAPERS"}
+    command = [sys.executable, "-m", "icl_core", "site", str(folder)]
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def host(files: Path) -> Iterator[str]:
+    """The address of the site on a server that has it in a folder of its own."""
+    handler = partial(_Quiet, directory=str(files.parents[1]))
+    server = ThreadingHTTPServer(("localhost", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://localhost:{server.server_port}/deep/er/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=["host", "disk"])
+def everywhere(request: pytest.FixtureRequest, files: Path) -> str:
+    """The address of the site on the server, and on the disk."""
+    if request.param == "host":
+        return request.getfixturevalue("host")
+    return f"{files.as_uri()}/index.html"
+
+
+@pytest.fixture
+def open_at(browser: Browser, hear: Callable[[Page], None]) -> Iterator[Open]:
+    """Open a page of a site in a window of its own. At the end of the test none has logged an
+    error, asked for anything elsewhere, or been refused something by the page's policy."""
+    pages: list[tuple[str, Page, list[str]]] = []
+
+    def open_page(site: str, address: str = "", width: int = 1400, colours: str = "light") -> Page:
+        page = browser.new_page()
+        page.set_viewport_size({"width": width, "height": 1000})
+        page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.set_default_timeout(DEADLINE * 1000)
+        page.add_init_script(REFUSED)
+        hear(page)
+        requests: list[str] = []
+        page.on("request", lambda request: requests.append(request.url))
+        pages.append((site.removesuffix("index.html"), page, requests))
+        page.goto(f"{site}#{address}")
+        return settled(page)
+
+    yield open_page
+    for site, page, requests in pages:
+        refused = page.evaluate("window.refused")
+        page.close()
+        assert refused == []
+        assert requests
+        assert [url for url in requests if not url.startswith((site, "data:", "blob:"))] == []
+
+
+def settled(page: Page) -> Page:
+    """Wait until the page that the address names is drawn."""
+    page.wait_for_function(DRAWN)
+    return page
+
+
+def visit(page: Page, address: str) -> Page:
+    """Go to another address of the site."""
+    page.evaluate(
+        """address => {
+            if (location.hash.slice(1) === address) return;
+            document.title = "on the way";
+            location.hash = address;
+        }""",
+        address,
+    )
+    return settled(page)
+
+
+def held(files: Path, name: str) -> Any:
+    """What a file of the site holds."""
+    text = (files / "data" / f"{name}.js").read_text("ascii")
+    return json.loads(zlib.decompress(base64.b64decode(text.split('"')[3])))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_stage_is_drawn(everywhere: str, files: Path, open_at: Open, paper: str) -> None:
+    page = open_at(everywhere)
+    for name in registry.papers()[paper].experiments:
+        visit(page, f"{paper}?experiment={name}")
+        stage = held(files, f"{paper}.{name}/r0")
+        titles = page.locator(".seat-title [data-title]")
+        shown = [panel["titles"][stage["at"] :] or panel["titles"] for panel in stage["panels"]]
+        expect(titles).to_have_text([of_panel[0] for of_panel in shown])
+        expect(page.locator(".headline")).to_have_text(stage["headlines"][stage["at"]])
+        if len(stage["steps"]) > 1:
+            assert together(page) == stage["at"]
+
+
+def slider(page: Page) -> Locator:
+    return page.get_by_role("slider", name="training step shown")
+
+
+def numbers(map_: Any) -> np.ndarray:
+    """The numbers of a map as the site holds them: lists, or three bytes each, all of the lowest
+    first; of the fourth, the lowest of single precision, there are none."""
+    if not isinstance(map_, dict):
+        return np.array(map_, np.float32)
+    planes = np.frombuffer(base64.b64decode(map_["bdata"]), np.uint8).reshape(3, -1)
+    whole = np.zeros((planes.shape[1], 4), np.uint8)
+    whole[:, 1:] = planes.T
+    rows, columns = map(int, map_["shape"].split(","))
+    return whole.view("<f4").reshape(rows, columns)
+
+
+def assert_maps_are_those_of(page: Page, stage: dict[str, Any], at: int) -> None:
+    """Every map of the stage that moves shows the snapshot's numbers."""
+    count = 0
+    for panel in stage["panels"]:
+        for index, trace in zip(*moved(panel, at), strict=True):
+            if "z" not in trace:
+                continue
+            plot = page.locator(f".st-key-chart-{slug(panel['name'])} .js-plotly-plot")
+            drawn = plot.evaluate(CELLS, index)
+            expected = numbers(trace["z"])
+            assert np.array_equal(np.array(drawn, np.float32), expected, equal_nan=True)
+            count += 1
+    assert count
+
+
+def moved(panel: dict[str, Any], at: int) -> tuple[list[int], list[dict[str, Any]]]:
+    """Which traces of a panel move, and what they show at a snapshot."""
+    frames = panel["frames"]
+    if not frames:
+        return [], []
+    traces = frames[0]["traces"]
+    if at < len(frames):
+        return traces, frames[at]["data"]
+    return traces, [panel["whole"]["data"][trace] for trace in traces]
+
+
+def slug(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+def fields(page: Page) -> dict[str, str]:
+    """The fields of the page's address."""
+    return dict(parse_qsl(urlsplit(page.url).fragment.partition("?")[2]))
+
+
+def test_the_clock_moves_all_panels(everywhere: str, files: Path, open_at: Open) -> None:
+    stage = held(files, "birth.induction/r0")
+    steps, last = stage["steps"], len(stage["steps"]) - 1
+    page = open_at(everywhere, "birth")
+    assert together(page) == last and "step" not in fields(page)
+    page.keyboard.press("ArrowLeft")
+    together(page, last - 1)
+    until(lambda: fields(page).get("step") == str(steps[last - 1]), "the address has the step")
+    expect(page.locator(".headline")).to_have_text(stage["headlines"][last - 1])
+    titles = [panel["titles"] for panel in stage["panels"]]
+    shown = [of[last - 1] if len(of) > 1 else of[0] for of in titles]
+    expect(page.locator(".seat-title [data-title]")).to_have_text(shown)
+    assert_maps_are_those_of(page, stage, last - 1)
+    for key, place in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2)):
+        slider(page).press(key)
+        together(page, place)
+    assert_maps_are_those_of(page, stage, 2)
+    drag(page, 8)
+    together(page, 8)
+    let_go(page)
+    assert_maps_are_those_of(page, stage, 8)
+    step, name = stage["ticks"][0]
+    page.locator(".clock .ticks").get_by_role("button", name=name).click()
+    reached = next(index for index, other in enumerate(steps) if other >= step)
+    assert together(page, reached) != 8
+    until(lambda: fields(page).get("step") == str(steps[reached]), "the address has the step")
+    page.go_back()
+    together(page, 8)
+    assert fields(page)["step"] == str(steps[8])
+    drag(page, last - 2)
+    let_go(page)
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Space")
+    expect(page.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    together(page, last)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    assert "step" not in fields(page)  # where the page opens
+
+
+def test_back_closes_a_drawer_and_leaves_an_experiment(host: str, open_at: Open) -> None:
+    page = open_at(host, "birth")
+    page.locator(".st-key-experiments").click()
+    page.get_by_role("navigation", name="Experiments").get_by_role("link").last.click()
+    experiment = list(registry.papers()["birth"].experiments)[-1]
+    until(lambda: fields(page).get("experiment") == experiment, "another experiment")
+    settled(page)
+    drawers = page.locator(".st-key-drawer-groups").get_by_role("radio")
+    drawers.last.click()
+    until(lambda: fields(page).get("drawer") == "Why", "a drawer")
+    expect(page.locator(".st-key-drawer .reads")).to_be_visible()
+    page.go_back()
+    expect(page.locator(".st-key-drawer .reads")).to_have_count(0)
+    assert fields(page) == {"experiment": experiment}
+    page.go_back()
+    expect(page.get_by_role("button", name=title_of("birth", FIRST["birth"]))).to_be_visible()
+    page.go_forward()
+    expect(page.get_by_role("button", name=title_of("birth", experiment))).to_be_visible()
+
+
+def title_of(paper: str, name: str) -> str:
+    return registry.experiment(f"{paper}.{name}").title
+
+
+def shown_text(html: str) -> str:
+    """The text of HTML, without its marks."""
+    return unescape(re.sub(r"<[^>]*>", "", html)).strip()
+
+
+def outcome(ask: dict[str, Any], chosen: int) -> str:
+    """What the page says of an answer to a question."""
+    choices = [choice.partition(" (")[0] for choice in ask["choices"]]
+    if chosen == ask["right"]:
+        return f"Right, as you chose: {choices[chosen]}."
+    answer = f"The answer: {choices[ask['right']]}."
+    return answer if chosen == PASSED else f"{answer} You chose: {choices[chosen]}."
+
+
+def hidden_by(page: Page, part: str) -> Locator:
+    """What is hidden of a part of the page that a question hides."""
+    if part in (HEADLINE, MARKS):
+        return page.locator({HEADLINE: ".headline", MARKS: ".clock .ticks"}[part])
+    name = slug(part)
+    panels = (f".st-key-{place}-{name}" for place in ("seat", "seat-wide"))
+    drawers = (f".st-key-{place}-{name}" for place in ("panel-half", "panel-wide"))
+    return page.locator(f":is({', '.join((*panels, *drawers))}) > *").first
+
+
+@pytest.mark.parametrize("way", ["right", "wrong", "passed over"])
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_story_is_told(host: str, files: Path, open_at: Open, paper: str, way: str) -> None:
+    id = f"{paper}.{FIRST[paper]}"
+    texts, stage = held(files, id), held(files, f"{id}/r0")
+    beats = texts["beats"][texts["presets"][0]["name"]]
+    page = open_at(host, paper)
+    says = page.locator(".st-key-says")
+    page.get_by_role("button", name="Start").click()
+    for index, beat in enumerate(beats):
+        ask = beat["ask"]
+        if ask is not None:
+            expect(says).to_contain_text(shown_text(ask["ask"]))
+            for part in ask["hides"]:
+                if hidden_by(page, part).count():  # no panel of a drawer that is closed
+                    expect(hidden_by(page, part)).to_have_css("visibility", "hidden")
+            assert page.locator(".outlined").count() == 0
+            expect(page.locator(".st-key-choices button.plain")).to_have_text("Show me")
+            right = ask["right"]
+            chosen = {"right": right, "wrong": (right + 1) % 3, "passed over": PASSED}[way]
+            if chosen == PASSED:
+                page.keyboard.press("PageDown")
+            else:
+                page.locator(".st-key-choices button").nth(chosen).click()
+            expect(says).to_contain_text(f"{outcome(ask, chosen)} {shown_text(ask['answer'])}")
+        expect(says).to_contain_text(shown_text(beat["say"]))
+        assert_beat_is_shown(page, beat, len(stage["steps"]) > 1)
+        if index == 1:
+            page.keyboard.press("PageUp")
+            expect(says).to_contain_text(shown_text(beats[0]["say"]))
+            page.keyboard.press("PageDown")
+            expect(says).to_contain_text(shown_text(beat["say"]))
+        is_last = index == len(beats) - 1
+        expect(page.locator(".st-key-next button")).to_have_text("Done ✓" if is_last else "Next ▶")
+        page.keyboard.press("PageDown")
+    until(lambda: "beat" not in fields(page), "the end of the story")
+    expect(says).to_contain_text("You have seen this story to its end.")
+    page.reload()
+    settled(page)
+    page.get_by_role("button", name="Start").click()
+    questions = [beat for beat in beats if beat["ask"] is not None]
+    visit(page, f"{paper}?beat={questions[0]['name']}")
+    expect(says).to_contain_text(shown_text(questions[0]["say"]))  # it stays answered
+
+
+def assert_beat_is_shown(page: Page, beat: dict[str, Any], has_clock: bool) -> None:
+    """The clock, the drawer, and the outlined panels are those of a beat."""
+    if beat["at"] is not None and has_clock:
+        together(page, beat["at"])
+    for part in beat["marks"]:
+        expect(hidden_by(page, part)).to_have_css("visibility", "visible")
+    if beat["drawer"]:
+        expect(page.locator(".st-key-drawers [aria-checked=true]").last).to_be_visible()
+    for name in beat["marks"]:
+        box = ", ".join(f".outlined.st-key-{place}-{slug(name)}" for place in PLACES)
+        expect(page.locator(box)).not_to_have_count(0)
+    expect(page.locator(".outlined")).to_have_count(len(beat["marks"]))
+
+
+LESSONS = registry.lessons()
+
+
+def enter(page: Page, number: int, text: str) -> Locator:
+    """Answer an exercise; gives what comes of it."""
+    field = page.get_by_role("textbox", name=f"Answer {number}")
+    field.fill(text)
+    field.press("Enter")
+    return page.locator(".exercise").nth(number - 1).get_by_role("status")
+
+
+def spellings(right: float, within: float, unit: str) -> list[str]:
+    """The right answer as students write it."""
+    places = max(0, math.ceil(-math.log10(within))) + 1 if within else 0
+    plain = f"{right:.{places}f}"
+    texts = [plain, f"{right:,.{places}f}", plain.replace("-", "\N{MINUS SIGN}")]
+    if "." in plain:
+        texts.append(plain.replace(".", ","))
+    return texts + ([f"{plain} %"] if unit == "%" else [])
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_is_taught(everywhere: str, files: Path, open_at: Open, name: str) -> None:
+    paper, lesson = LESSONS[name]
+    site = next(one for one in held(files, "lessons") if one["name"] == name)
+    page = open_at(everywhere, "lessons")
+    card = page.locator(".lesson-card").filter(has_text=lesson.title)
+    card.get_by_role("link", name="Open the lesson").click()
+    page.get_by_role("button", name="Start").wait_for()
+    settled(page)
+    expect(page.get_by_role("button", name="Try")).to_have_count(0)
+    beats = held(files, f"{paper.name}.{lesson.experiment}")["beats"][lesson.preset]
+    required = [beat for beat in beats if beat["name"] in lesson.predict]
+    assert len(required) == len(lesson.predict)
+    on, says = page.locator(".st-key-next button"), page.locator(".st-key-says")
+    # a link to a later beat comes to each prediction first
+    visit(page, f"{paper.name}?lesson={name}&beat={beats[-1]['name']}")
+    for beat in required:
+        expect(says).to_contain_text(shown_text(beat["ask"]["ask"]))
+        expect(on).to_be_disabled()
+        expect(page.get_by_role("button", name="Show me")).to_have_count(0)
+        page.locator(".st-key-choices button").first.click()
+    expect(on).to_be_enabled()
+    page.reload()
+    settled(page)
+    expect(on).to_be_enabled()
+    for number, exercise in enumerate(site["exercises"], 1):
+        right, within = exercise["right"], exercise["within"]
+        result = enter(page, number, "about 3 or 4")
+        expect(result).to_have_text(NO_NUMBER)
+        result = enter(page, number, f"{right + 2 * within + 1:.4f}")
+        expect(result).to_contain_text("Not yet: ")
+        expect(result).to_contain_text(exercise["hint"])
+        for spelling in spellings(right, within, exercise["unit"]):
+            enter(page, number, "0.123456")
+            result = enter(page, number, spelling)
+            expect(result).to_have_text(f"✓ Right: {exercise['answer']}")
+    page.reload()
+    settled(page)
+    for index, exercise in enumerate(site["exercises"]):
+        result = page.locator(".exercise").nth(index).get_by_role("status")
+        expect(result).to_have_text(f"✓ Right: {exercise['answer']}")
+    page.get_by_role("link", name="Leave the lesson").click()
+    expect(page.get_by_role("button", name="Try")).to_be_visible()
+    expect(page.locator(".exercise")).to_have_count(0)
+
+
+def test_all_of_it_is_small(files: Path) -> None:
+    sizes = {path: path.stat().st_size for path in files.rglob("*") if path.is_file()}
+    assert sum(sizes.values()) < 60 * MIB
