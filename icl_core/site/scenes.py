@@ -8,8 +8,10 @@ each run of the atlas the experiment's own view.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from icl_core import registry
@@ -21,9 +23,16 @@ from icl_core.contract.settings_io import value_text
 from icl_core.contract.story import Try
 from icl_core.runs import store
 from icl_core.runs.header import Header, key_of
+from icl_core.runs.store import Store
 from icl_core.sweeps import atlas
 
 MOST_VIEWS = 64  # of a drawer
+
+
+@cache
+def shipped_runs() -> Store:
+    """Return the shipped runs alone, whatever has been trained on this computer."""
+    return Store(store.default().shipped, Path("/nowhere"))
 
 
 @dataclass
@@ -56,14 +65,14 @@ class Scenes:
         for preset in self.experiment.presets:
             self._add_preset(preset)
         for config in atlas.configs(id):
-            header = store.default().atlases.headers(id).get(key_of(id, config))
+            header = shipped_runs().atlases.headers(id).get(key_of(id, config))
             if header and config not in self._by_config:
                 self._add(header, config, self.experiment.view())
         for preset, fields in self._views():
             self._add_view(preset, fields)
 
     def _add_preset(self, preset: Preset) -> None:
-        header = store.default().preset(self.id, preset.name)
+        header = shipped_runs().preset(self.id, preset.name)
         if header is None:
             return
         base = self.experiment.view(**preset.view)

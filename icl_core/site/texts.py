@@ -16,11 +16,10 @@ from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.evidence_html import evidence_html
 from icl_core.figures import style
 from icl_core.figures.frames import round_maps, tag_figure
-from icl_core.runs import store
 from icl_core.share import gallery, glossary
 from icl_core.share.stage_films import figure_message, states_message
 from icl_core.site.markup import html_of
-from icl_core.site.scenes import Scenes, try_query
+from icl_core.site.scenes import Scenes, shipped_runs, try_query
 
 
 def paper_texts(paper: Paper) -> dict[str, Any]:
@@ -65,7 +64,7 @@ def lesson_texts(paper: Paper, lesson: Lesson) -> dict[str, Any]:
     """Return a lesson with its exercises, their answers and the lecturer's notes."""
     scenes = Scenes(f"{paper.name}.{lesson.experiment}")
     shown = scenes.run_of(lesson.preset)
-    run = store.default().load(shown.header) if shown else None
+    run = shipped_runs().load(shown.header) if shown else None
     exercises = [_exercise(exercise, run) for exercise in lesson.exercises] if run else []
     notes = [
         {
@@ -91,6 +90,7 @@ def lesson_texts(paper: Paper, lesson: Lesson) -> dict[str, Any]:
         "able": lesson.able,
         "minutes": lesson.minutes,
         "fixed": {name: value_text(value) for name, value in lesson.fixed.items()},
+        "fixes": lesson.fixes_config,
         "hidden": lesson.hidden,
         "predict": lesson.predict,
         "exercises": exercises,
@@ -113,7 +113,7 @@ def _exercise(exercise: Exercise, run: Run) -> dict[str, Any]:
 def claims_texts() -> dict[str, Any]:
     """Return the page of claims: a bar a paper, and of each paper the table of its claims, each row
     with its kind and verdict to filter by."""
-    rows = claim_rows.all_rows(store.default())
+    rows = claim_rows.all_rows(shipped_runs())
     counts = claim_rows.counted(rows)
     titles = {name: paper.title.split(":")[0] for name, paper in registry.papers().items()}
     present = dict.fromkeys(row.summary.verdict for row in rows)
@@ -146,8 +146,8 @@ def _link(row: ClaimRow) -> str:
 def evidence_texts(id: str) -> dict[str, str]:
     """Return the evidence for an experiment's claims as HTML, and how they fared in a line."""
     preset = registry.experiment(id).presets[0].name
-    header = store.default().preset(id, preset)
-    summaries = measurements.summaries_led_by(header, id, store.default())
+    header = shipped_runs().preset(id, preset)
+    summaries = measurements.summaries_led_by(header, id, shipped_runs())
     return {"html": evidence_html(summaries), "line": verdicts.short_line(summaries)}
 
 
@@ -187,14 +187,14 @@ def front_texts() -> dict[str, Any]:
             card["alt"] = f"{panel.title.rstrip('.')}. {panel.caption}"
             card["figure"] = panel.figure.to_dict() if panel.figure else None
         cards.append(card)
-    counts = measurements.counts(store.default())
+    counts = measurements.counts(shipped_runs())
     bars = verdicts.bars({card["title"]: counts.get(card["name"], {}) for card in cards})
     return {"opening": _film(opening) if opening else None, "cards": cards, "bars": bars}
 
 
 def _run(id: str, preset: str) -> Run | None:
-    header = store.default().preset(id, preset)
-    return store.default().load(header, typed=False) if header else None
+    header = shipped_runs().preset(id, preset)
+    return shipped_runs().load(header, typed=False) if header else None
 
 
 def _film(opening: Opening) -> dict[str, Any] | None:

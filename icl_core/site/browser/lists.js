@@ -1,4 +1,6 @@
-/* The other pages: the start with its film, the gallery, the lessons, the claims, and the end of a tour. */
+/* The other pages: the start with its film, the gallery, the lessons, the claims, and the end of a tour. Each is drawn into
+   a place of its own; what it returns, if anything, begins what moves once that is on the page, and returns what ends
+   it. */
 
 const TITLE = "How models learn in context";
 const WHAT =
@@ -36,9 +38,10 @@ const showFront = async (root, site, theme) => {
     h("p", {}, linkTo("Gallery of all findings", "gallery", {})),
     lessons.length && h("p", {}, linkTo("Lessons, ready to teach", "lessons", {})),
   );
+  const charts = []; // drawn once the page is there
   const drawn = cards.map(({ name, title, found, figure, alt }) => {
-    const plot = h("div", { role: "img", "aria-label": alt });
-    if (figure) drawChart(plot, figure, site, { ...theme, projector: false });
+    const plot = h("div", { role: "group", "aria-label": alt });
+    if (figure) charts.push([plot, figure]);
     return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && h("div", { class: "stPlotlyChart" }, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
   });
   mainOf(
@@ -51,10 +54,13 @@ const showFront = async (root, site, theme) => {
     h("div", { html: bars }),
     linkTo("All claims, and what was measured", "claims", {}),
   );
-  if (!opening) return () => {};
-  const stage = new Stage(film, site, () => {});
-  stage.show(opening, opening.at, { ...theme, projector: false }, { play: true });
-  return () => stage.end();
+  return () => {
+    for (const [plot, figure] of charts) drawChart(plot, figure, site, { ...theme, projector: false });
+    if (!opening) return () => {};
+    const stage = new Stage(film, site, () => {});
+    stage.show(opening, opening.at, { ...theme, projector: false }, { play: true });
+    return () => stage.end();
+  };
 };
 
 const showGallery = async (root, site, theme) => {

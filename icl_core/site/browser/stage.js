@@ -65,7 +65,7 @@ class Stage {
 
   /* Lay out the seats, and draw the charts that the clock then moves. */
   seat(scene, theme) {
-    for (const plot of this.place.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
+    purge(this.place);
     const seats = scene.panels.map((panel) => this.seatOf(panel, theme));
     this.place.replaceChildren(h("div", { class: `st-key-${scene.seating}` }, seats));
   }
@@ -90,8 +90,8 @@ class Stage {
   }
 
   chartOf({ name, whole, caption }, theme) {
-    const plot = h("div", { role: "img", "aria-label": caption });
-    drawChart(plot, { ...whole, layout: { ...whole.layout } }, this.site, theme, true).then(() =>
+    const plot = h("div", { role: "group", "aria-label": caption });
+    drawChart(plot, whole, this.site, theme, true).then(() =>
       window.dispatchEvent(new Event("icl-panel")),
     );
     return h("div", { class: `st-key-chart-${slug(name)}` }, h("div", { class: "stPlotlyChart" }, plot));
@@ -109,7 +109,7 @@ class Stage {
     this.endClock();
     this.shared.clocks.delete(this.key);
     this.shared.panels.clear();
-    for (const plot of this.place.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
+    purge(this.place);
   }
 }
 

@@ -1,11 +1,11 @@
 /* Figures come in the light theme. Here they are drawn in the dark one and enlarged for a projector, as the core does it
    (figures/style.py). */
 
-const IN_TEXT = /(?<=color:)#\w{6}/g;
+const IN_TEXT = /(color:)(#\w{6})/g;
 
 const swapped = (value, colours) => {
   if (typeof value === "string") {
-    return (colours[value] ?? value).replace(IN_TEXT, (colour) => colours[colour] ?? colour);
+    return (colours[value] ?? value).replace(IN_TEXT, (_, before, colour) => before + (colours[colour] ?? colour));
   }
   if (Array.isArray(value)) return value.map((item) => swapped(item, colours));
   if (!value || typeof value !== "object") return value;
