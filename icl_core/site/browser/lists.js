@@ -37,9 +37,9 @@ const showFront = async (root, site, theme) => {
     lessons.length && h("p", {}, linkTo("Lessons, ready to teach", "lessons", {})),
   );
   const drawn = cards.map(({ name, title, found, figure, alt }) => {
-    const plot = h("div", { role: "img", "aria-label": alt });
+    const plot = h("div");
     if (figure) drawChart(plot, figure, site, { ...theme, projector: false });
-    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && h("div", { class: "stPlotlyChart" }, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
+    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && chartBox(alt, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
   });
   mainOf(
     root,

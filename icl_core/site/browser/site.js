@@ -28,6 +28,7 @@ class Site {
     this.page = null;
     this.shown = null; // the page and what of it
     iclLargePanel();
+    iclFigures();
     window.addEventListener("hashchange", () => this.route());
     this.route();
   }

@@ -90,11 +90,11 @@ class Stage {
   }
 
   chartOf({ name, whole, caption }, theme) {
-    const plot = h("div", { role: "img", "aria-label": caption });
+    const plot = h("div");
     drawChart(plot, { ...whole, layout: { ...whole.layout } }, this.site, theme, true).then(() =>
       window.dispatchEvent(new Event("icl-panel")),
     );
-    return h("div", { class: `st-key-chart-${slug(name)}` }, h("div", { class: "stPlotlyChart" }, plot));
+    return h("div", { class: `st-key-chart-${slug(name)}` }, chartBox(caption, plot));
   }
 
   /* The clock has come to rest at a step. */
