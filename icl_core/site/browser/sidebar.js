@@ -46,8 +46,8 @@ class Sidebar {
       const trained = at < 0 ? [only] : Object.keys(knob.values).filter((other) => this.page.runAt(state, at, other));
       if (!this.sliders.has(knob.name)) this.begin(knob);
       const { slider, place } = this.sliders.get(knob.name);
-      place.hidden = trained.length < 2;
-      const look = { label: knob.label, help: knob.help, texts: trained, marks: trained.map((_, index) => index), disabled: false };
+      place.hidden = Object.keys(knob.values).length < 2; // others keep their place, so that none moves under the pointer
+      const look = { label: knob.label, help: knob.help, texts: trained, marks: trained.map((_, index) => index), disabled: trained.length < 2 };
       slider.labels = knob.values;
       slider.update({ at: Math.max(0, trained.indexOf(value)), answers: slider.sentAt, look }, (_, [text]) =>
         this.page.move(knob.name, text),

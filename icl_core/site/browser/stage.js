@@ -52,10 +52,11 @@ class Stage {
     this.describe(panel);
   }
 
-  describe({ name, caption, whose, low }) {
+  describe({ name, titles, caption, whose, low }) {
     const mark = this.place.querySelector(`[data-of="${CSS.escape(name)}"]`);
     const text = whose ? `${whose[0].toUpperCase()}${whose.slice(1)}. ${caption}` : caption;
     if (!mark) return;
+    if (titles.length === 1) mark.parentElement.querySelector("[data-title]").textContent = titles[0]; // no clock writes it
     mark.setAttribute("aria-label", text);
     mark.dataset.caption = text;
     const tag = mark.parentElement.querySelector(".whose");
