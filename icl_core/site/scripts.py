@@ -26,6 +26,7 @@ _COMPONENTS = {
     "iclWiden": lambda: browser_file("parts.js") + "\nreturn widen;",
     "iclClock": lambda: clock_script(),
     "iclLargePanel": lambda: browser_file("large_panel.js") + "\nreturn keepOneLarge;",
+    "iclFigures": lambda: browser_file("figures.js") + "\nreturn keepFiguresNamed;",
     "iclWords": lambda: browser_file("words.js"),
     "iclSlider": lambda: (
         browser_file("atlas_slider.js").partition("\nconst takeSlider")[0] + "\nreturn AtlasSlider;"

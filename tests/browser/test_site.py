@@ -5,6 +5,7 @@ import base64
 import json
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -16,16 +17,26 @@ from html import unescape
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from conftest import DEADLINE, ROOT, until
 from driver import drag, let_go, together
 from playwright.sync_api import Browser, Locator, Page, expect
+from test_every_experiment import CUT, DESK, PHONE, PROJECTOR, SMALLEST, TOPS, UNEVEN
+from test_pages import RULES, STILL
 
 from icl_core import registry
+from icl_core.contract.figure import Figure
 from icl_core.contract.story import HEADLINE, MARKS
+from icl_core.figures import enlarged, themed
+from icl_core.figures.frames import clock_frames
+from icl_core.runs import store
+from icl_core.share.stage_films import stage_drawings
+from icl_core.site.scenes import Scenes
+from icl_core.site.stage_data import film_panels
 
 pytestmark = pytest.mark.long
 
@@ -199,7 +210,7 @@ def slug(name: str) -> str:
 
 def fields(page: Page) -> dict[str, str]:
     """The fields of the page's address."""
-    return dict(parse_qsl(urlsplit(page.url).fragment.partition("?")[2]))
+    return dict(parse_qsl(page.evaluate("location.hash").partition("?")[2]))
 
 
 def test_the_clock_moves_all_panels(everywhere: str, files: Path, open_at: Open) -> None:
@@ -413,6 +424,255 @@ def test_a_lesson_is_taught(everywhere: str, files: Path, open_at: Open, name: s
     page.get_by_role("link", name="Leave the lesson").click()
     expect(page.get_by_role("button", name="Try")).to_be_visible()
     expect(page.locator(".exercise")).to_have_count(0)
+
+
+def test_the_tour_through_all_papers_leads_to_its_end(
+    host: str, files: Path, open_at: Open
+) -> None:
+    page = open_at(host)
+    page.get_by_role("link", name="Take the ten-minute tour").click()
+    stops = held(files, "site")["tours"]["all"]
+    for number, (paper, experiment, name, sets) in enumerate(stops, 1):
+        expect(page.locator(".st-key-turns .part")).to_have_text(f"{number} / {len(stops)}")
+        assert fields(page) == {"experiment": experiment, "beat": name, "tour": "all"} | sets
+        texts = held(files, f"{paper}.{experiment}")
+        beats = texts["beats"][texts["presets"][0]["name"]]
+        beat = next(beat for beat in beats if beat["name"] == name)
+        if beat["ask"] is not None:
+            expect(page.locator(".st-key-says")).to_contain_text(shown_text(beat["ask"]["ask"]))
+            page.keyboard.press("PageDown")
+        expect(page.locator(".st-key-says")).to_contain_text(shown_text(beat["say"]))
+        page.keyboard.press("PageDown")
+    expect(page.get_by_role("heading", name="What you have seen")).to_be_visible()
+    seen = {(paper, experiment) for paper, experiment, *_ in stops}
+    expect(page.locator(".st-key-gallery-seen .card")).to_have_count(len(seen))
+
+
+LISTS = ("", "gallery", "lessons", "claims")
+
+
+def links_of(page: Page, address: str) -> list[str]:
+    """Where the links of a page lead within the site."""
+    visit(page, address)
+    links = page.locator("#main a[href^='#'], .st-key-menu a[href^='#']")
+    return links.evaluate_all("links => links.map(link => link.getAttribute('href').slice(1))")
+
+
+def test_every_link_leads_to_a_page_that_draws(host: str, open_at: Open) -> None:
+    page = open_at(host)
+    links = {link for address in LISTS for link in links_of(page, address)}
+    for paper in PAPERS:  # the evidence of an experiment, what there is to try, and its presets
+        links.update(links_of(page, f"{paper}?experiment={FIRST[paper]}&drawer=Evidence"))
+    assert len(links) > 300
+    for link in random.Random(0).sample(sorted(links), 40):
+        visit(page, link)
+        assert page.evaluate("location.hash") == f"#{link}"
+        asked = fields(page)
+        if link.partition("?")[0] not in PAPERS or "end" in asked:
+            expect(page.locator(".list-page h1")).to_be_visible()
+            continue
+        charts = page.locator('[class*="st-key-seat-"] .js-plotly-plot, .problem')
+        expect(charts).not_to_have_count(0)
+        if asked.get("drawer", "") not in ("", "View", "Sweep"):  # these are the dashboard's alone
+            drawn = page.locator(".st-key-drawer :is(.main-svg, table, .diagram, .reads, li)")
+            expect(drawn.locator("visible=true").first, link).to_be_visible()
+
+
+SLIDERS = [
+    ("birth.induction", "d"),
+    ("gdssm.layer", "f"),
+    ("learners.prompt", "n"),
+    ("memformers.methods", "layers"),
+]
+
+
+@pytest.mark.parametrize("id, field", SLIDERS, ids=lambda value: value)
+def test_a_slider_leads_through_the_atlas(
+    host: str, files: Path, open_at: Open, id: str, field: str
+) -> None:
+    paper, _, name = id.partition(".")
+    texts = held(files, id)
+    at = texts["fields"].index(field)
+    here = texts["runs"]["r0"]["values"]
+    page = open_at(host, f"{paper}?experiment={name}")
+    knob = page.locator(f".st-key-knob-{field} input")
+    before = knob.bounding_box()
+    last = int(knob.get_attribute("max") or 0)
+    assert last >= 2
+    knob.press("Home")
+    until(lambda: fields(page).get(field, here[at]) != here[at], "the address has the value")
+    settled(page)
+    box = knob.bounding_box()
+    assert box is not None and box == before  # it stays under the pointer
+    height, inset = box["y"] + box["height"] / 2, 6.0  # the thumb's half
+
+    def stop(index: int) -> float:
+        return box["x"] + inset + (box["width"] - 2 * inset) * index / last
+
+    seen: list[str] = []
+    page.mouse.move(stop(0), height)
+    page.mouse.down()
+    for index in range(last + 1):
+        page.mouse.move(stop(index), height, steps=4)
+        value = knob.get_attribute("aria-valuetext")
+        wanted = [*here[:at], value, *here[at + 1 :]]
+        file = next(file for file, run in texts["runs"].items() if run["values"] == wanted)
+        stage = held(files, f"{id}/{file}")
+        shown = stage["at"]
+        expect(page.locator(".headline")).to_have_text(stage["headlines"][shown])
+        titles = [panel["titles"] for panel in stage["panels"]]
+        expect(page.locator(".seat-title [data-title]")).to_have_text(
+            [of[shown] if len(of) > 1 else of[0] for of in titles]
+        )
+        seen.append(file)
+    page.mouse.up()
+    assert len(set(seen)) == last + 1
+    until(lambda: fields(page).get(field, here[at]) == value, "the address has the value")
+    expect(page.locator(".missing")).to_have_count(0)
+
+
+LOOKS = [("light", DESK), ("dark", DESK), ("dark", PHONE), ("light", PROJECTOR)]
+WIDER = """() => document.documentElement.scrollWidth > window.innerWidth
+    ? [...document.querySelectorAll('#main *, .st-key-menu *')].filter(element =>
+        element.getBoundingClientRect().right > window.innerWidth + 1)
+      .map(element => element.className).slice(0, 9)
+    : []"""
+
+
+@pytest.mark.parametrize("colours, size", LOOKS)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_nothing_is_cut_or_too_wide(
+    host: str, open_at: Open, paper: str, colours: str, size: dict[str, int]
+) -> None:
+    page = open_at(host, colours=colours)
+    page.set_viewport_size(size)  # type: ignore[arg-type]
+    for address in LISTS:
+        visit(page, address)
+        until(lambda: page.evaluate(WIDER) == [], address, lambda: page.evaluate(WIDER))
+    room = "&projector=1" if size is PROJECTOR else ""
+    for name in registry.papers()[paper].experiments:
+        visit(page, f"{paper}?experiment={name}{room}")
+        page.mouse.move(0, 0)
+        until(
+            lambda: not page.evaluate(CUT),
+            f"all of {paper}.{name} is seen",
+            lambda: f"{page.evaluate(CUT)}",
+        )
+        until(lambda: page.evaluate(WIDER) == [], name, lambda: page.evaluate(WIDER))
+        if size is DESK:
+            until(lambda: not page.evaluate(UNEVEN), "colour bars as high as their maps")
+            tops, bottoms = zip(*page.evaluate(TOPS), strict=True)
+            assert 0 < min(tops) < 260 and max(bottoms) < DESK["height"]
+        if room:
+            expect(page.locator(".st-key-header")).to_be_hidden()
+            until(lambda: page.evaluate(SMALLEST) >= 14, "its type is that of a projector")
+            assert max(bottom for _, bottom in page.evaluate(TOPS)) < PROJECTOR["height"]
+
+
+@pytest.mark.parametrize("address", ["", "&panel=w_o2"], ids=["stage", "panel"])
+def test_a_stage_is_embedded_with_its_question(
+    host: str, files: Path, open_at: Open, address: str
+) -> None:
+    texts = held(files, "birth.induction")
+    beats = texts["beats"][texts["presets"][0]["name"]]
+    beat = next(beat for beat in beats if beat["ask"] is not None)
+    page = open_at(host, f"birth?experiment=induction&beat={beat['name']}&embed{address}")
+    for part in (".st-key-menu", "[data-testid=stSidebar]", ".st-key-header", ".st-key-drawers"):
+        expect(page.locator(part)).to_be_hidden()
+    expect(page.locator(".st-key-says")).to_contain_text(shown_text(beat["ask"]["ask"]))
+    expect(page.locator(".clock")).to_be_visible()
+    if address:
+        expect(page.locator(".seat-title")).to_have_count(1)
+    page.locator(".st-key-choices button").first.click()
+    expect(page.locator(".st-key-says")).to_contain_text(shown_text(beat["say"]))
+    assert "embed" in fields(page) or "embed" in page.url
+    for width in (390, 800):
+        page.set_viewport_size({"width": width, "height": 600})
+        until(lambda: page.evaluate(WIDER) == [], "as wide as its frame")
+
+
+@pytest.mark.parametrize("id", ["birth.induction", "memformers.methods", "gdssm.nonlinear"])
+def test_figures_are_themed_as_by_the_core(host: str, open_at: Open, id: str) -> None:
+    scenes = Scenes(id)
+    shown = scenes.runs[0]
+    run = store.default().load(shown.header)
+    assert run is not None
+    page = open_at(host)
+    for drawing in scenes.experiment.drawings:
+        if not drawing.applies(run.config):
+            continue
+        figure = drawing.panel(run, shown.base).figure
+        if figure is None:
+            continue
+        themes = {
+            (True, False): themed(figure, True),
+            (False, True): enlarged(figure),
+            (True, True): enlarged(themed(figure, True)),
+        }
+        for (dark, projector), expected in themes.items():
+            look = {"dark": dark, "projector": projector}
+            drawn = page.evaluate(
+                "async ([figure, look]) => themed(figure, look, await load('site'))",
+                [as_sent(figure), look],
+            )
+            assert without_theme(drawn) == without_theme(as_sent(expected)), drawing.name
+
+
+def as_sent(figure: Figure) -> dict[str, Any]:
+    """A figure as the browser reads it."""
+    return json.loads(json.dumps(figure.to_dict(), allow_nan=False))
+
+
+def without_theme(figure: dict[str, Any]) -> dict[str, Any]:
+    """A figure without the name of the theme that it was drawn in, which nobody reads here."""
+    figure["layout"].get("meta", {}).pop("theme", None)
+    return {"data": figure["data"], "layout": figure["layout"]}
+
+
+@pytest.mark.parametrize("id", ["birth.induction", "memformers.methods", "gdssm.nonlinear"])
+def test_frames_are_themed_as_by_the_core(host: str, open_at: Open, id: str) -> None:
+    scenes = Scenes(id)
+    shown = scenes.runs[0]
+    run = store.default().load(shown.header)
+    assert run is not None
+    page = open_at(host)
+    for drawing in stage_drawings(scenes.experiment, run):
+        panels = film_panels(scenes.experiment, id, drawing, run, shown.base)
+        figures = [panel.figure for panel in panels if panel.figure is not None]
+        light = clock_frames([figure.to_dict() for figure in figures])
+        room = clock_frames([enlarged(themed(figure, True)).to_dict() for figure in figures])
+        drawn = page.evaluate(
+            """async ([frames, whole, look]) => {
+                const site = await load('site');
+                return frames.map(frame => themed(frame, look, site, whole));
+            }""",
+            [plain(light), as_sent(figures[-1]), {"dark": True, "projector": True}],
+        )
+        for frame in (*drawn, *room):
+            frame["layout"].get("meta", {}).pop("theme", None)
+        assert drawn == plain(room), drawing.name
+
+
+def plain(value: Any) -> Any:
+    """A value as the browser reads it."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+SEEN_BY_AXE = [*LISTS, "birth?experiment=induction&drawer=All curves", "gdssm?drawer=The model"]
+
+
+@pytest.mark.parametrize("width, colours", [(1400, "light"), (1400, "dark"), (390, "dark")])
+def test_a_page_is_accessible(host: str, open_at: Open, width: int, colours: str) -> None:
+    page = open_at(host, width=width, colours=colours)
+    for address in SEEN_BY_AXE:
+        visit(page, address)
+        if "drawer" in address:
+            page.locator(".st-key-drawer :is(.main-svg, .diagram)").first.wait_for()
+            settled(page)
+        style = page.add_style_tag(content=STILL)
+        report = Axe().run(page, options=RULES)
+        style.evaluate("style => style.remove()")
+        assert report.violations_count == 0, f"{address}: {report.generate_report()}"
 
 
 def test_all_of_it_is_small(files: Path) -> None:

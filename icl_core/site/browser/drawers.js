@@ -119,8 +119,8 @@ class Drawers {
       if (problem) box.append(h("p", { class: "problem" }, problem));
       else box.append(h("h3", {}, title));
       if (whole) {
-        const plot = h("div", { role: "group", "aria-label": title });
-        const place = h("div", { class: "stPlotlyChart" }, plot);
+        const plot = h("div");
+        const place = chartBox(title, plot);
         if (needs?.[0]) place.style.minWidth = `${needs[0]}px`;
         box.append(place);
         drawChart(plot, whole, this.page.site, theme);

@@ -40,9 +40,9 @@ const showFront = async (root, site, theme) => {
   );
   const charts = []; // drawn once the page is there
   const drawn = cards.map(({ name, title, found, figure, alt }) => {
-    const plot = h("div", { role: "group", "aria-label": alt });
+    const plot = h("div");
     if (figure) charts.push([plot, figure]);
-    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && h("div", { class: "stPlotlyChart" }, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
+    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && chartBox(alt, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
   });
   mainOf(
     root,

@@ -55,11 +55,10 @@ class Sidebar {
       const value = at < 0 ? first : state.values[at];
       const trained = at < 0 ? [first] : Object.keys(knob.values).filter((other) => this.page.runAt(state, at, other));
       if (!this.sliders.has(knob.name)) this.begin(knob);
-      const { slider, place, only } = this.sliders.get(knob.name);
-      place.hidden = trained.length < 2;
-      only.hidden = trained.length !== 1;
-      only.textContent = `${knob.label}: ${knob.values[value] ?? value}`;
-      const look = { label: knob.label, help: knob.help, texts: trained, marks: trained.map((_, index) => index), disabled: this.isFixed(state, knob.name) };
+      const { slider, place } = this.sliders.get(knob.name);
+      place.hidden = Object.keys(knob.values).length < 2; // others keep their place, so that none moves under the pointer
+      const disabled = trained.length < 2 || this.isFixed(state, knob.name);
+      const look = { label: knob.label, help: knob.help, texts: trained, marks: trained.map((_, index) => index), disabled };
       slider.update({ at: Math.max(0, trained.indexOf(value)), answers: slider.sentAt, look }, (_, [text]) =>
         this.page.move(knob.name, text),
       );
@@ -78,9 +77,8 @@ class Sidebar {
   begin(knob) {
     const root = h("div", { class: "atlas-slider" });
     const place = h("div", { class: `st-key-knob-${knob.name}` }, root);
-    const only = h("p", { class: "note", hidden: true }); // where no other value of it has a run
-    this.knobs.append(place, only);
-    this.sliders.set(knob.name, { slider: new (knobOf(knob))(root), place, only });
+    this.knobs.append(place);
+    this.sliders.set(knob.name, { slider: new (knobOf(knob))(root), place });
   }
 
   presets({ texts, preset, isOwn }) {

@@ -13,6 +13,7 @@ class Site {
     this.shown = null; // the page on screen and what of it
     this.asked = null; // the one that was asked for last
     iclLargePanel();
+    iclFigures();
     window.addEventListener("hashchange", () => this.route());
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.route());
     this.route();

@@ -52,10 +52,11 @@ class Stage {
     this.describe(panel);
   }
 
-  describe({ name, caption, whose, low }) {
+  describe({ name, titles, caption, whose, low }) {
     const mark = this.place.querySelector(`[data-of="${CSS.escape(name)}"]`);
     const text = whose ? `${whose[0].toUpperCase()}${whose.slice(1)}. ${caption}` : caption;
     if (!mark) return;
+    if (titles.length === 1) mark.parentElement.querySelector("[data-title]").textContent = titles[0]; // no clock writes it
     mark.setAttribute("aria-label", text);
     mark.dataset.caption = text;
     const tag = mark.parentElement.querySelector(".whose");
@@ -90,11 +91,11 @@ class Stage {
   }
 
   chartOf({ name, whole, caption }, theme) {
-    const plot = h("div", { role: "group", "aria-label": caption });
+    const plot = h("div");
     drawChart(plot, whole, this.site, theme, true).then(() =>
       window.dispatchEvent(new Event("icl-panel")),
     );
-    return h("div", { class: `st-key-chart-${slug(name)}` }, h("div", { class: "stPlotlyChart" }, plot));
+    return h("div", { class: `st-key-chart-${slug(name)}` }, chartBox(caption, plot));
   }
 
   /* The clock has come to rest at a step. */
