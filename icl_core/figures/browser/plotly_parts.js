@@ -5,6 +5,10 @@
    `_inputDomain` which domain the axis was drawn for. `plot.layout` has neither. */
 const drawnAxis = (plot, name) => plot._fullLayout?.[name];
 
+/* How far from a chart's left edge its plot begins, in pixels: `_size` has what long labels have added to the layout's
+   margin. */
+const drawnMargin = (plot) => plot._fullLayout?._size?.l ?? 0;
+
 const MARKS = ["x", "y", "text", "textfont", "customdata"]; // what of points and lines can be painted
 const CELLS = ["z", "text"]; // and of heat maps
 

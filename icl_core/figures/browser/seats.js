@@ -84,7 +84,8 @@ const seatFit = (plot, layout) => {
   const factor = growth();
   const larger = factor === 1 ? layout : enlarged(layout, factor);
   const names = larger.annotations?.find(isNames);
-  const room = FILLED * (width - larger.margin.l - (names?.xshift ?? 0));
+  const left = Math.max(larger.margin.l, drawnMargin(plot)); // long labels of an axis push the names to the right
+  const room = FILLED * (width - left - (names?.xshift ?? 0));
   const given = names?.text.split("<br>") ?? [];
   const rows = names ? rowsOf(names, family, room) : [];
   const bare = isBare(plot, layout);
