@@ -107,7 +107,7 @@ LAYERS = (
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
-    ("comparison", "evidence", "share"),
+    ("classroom", "comparison", "evidence", "share"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
     ("build", "library", "site"),
