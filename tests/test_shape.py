@@ -169,6 +169,7 @@ def test_nothing_is_long():
 PAGE_LAYERS = (
     ("link", "launch", "web_server"),
     ("look",),
+    ("classroom",),
     ("story",),
     ("controls",),
     ("claims",),

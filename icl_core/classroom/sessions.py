@@ -123,7 +123,7 @@ class _Session:
         return Result(self.question, values, len(both), len(changed), to_right)
 
     def state(self, phone: str) -> dict[str, Any]:
-        """Return what a phone shows: the question, its own votes and, once it is open, the tally."""
+        """Return what a phone shows: the question, its own votes, and the tally once it is open."""
         own = [votes.get(phone) for votes in self.votes]
         state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
         if self.question is None:
