@@ -79,7 +79,9 @@ def test_nobody_gets_at_another_lecturers_class(classes: Sessions) -> None:
     assert first and second and first.question == CHOICE and not first.opened and second.opened
     classes.end("b")
     assert classes.seen("a") and classes.seen("b") is None and classes.seen("c") is None
-    for act in (classes.open_answers, classes.vote_again, classes.reveal):
+    classes.reveal("b", CHOICE.key)
+    assert (first := classes.seen("a")) and not first.revealed
+    for act in (classes.open_answers, classes.vote_again):
         assert refusal(lambda act=act: act("b")) == ("Your class has ended.", 404)
 
 
@@ -91,7 +93,9 @@ def test_before_it_is_opened_nothing_of_the_tally_is_told(classes: Sessions) -> 
     assert seen and seen.answered == 3 and seen.result is None and seen.former == ()
     silent = classes.state(code, phone(9))
     assert not {"tally", "right", "answered"} & silent.keys() and silent["own"] == [None]
-    classes.reveal("a")
+    classes.reveal("a", NUMBER.key)  # not what is shown
+    assert not seen.revealed and (seen := classes.seen("a")) and not seen.revealed
+    classes.reveal("a", CHOICE.key)
     assert "right" not in classes.state(code, phone(9))
     classes.open_answers("a")
     state = classes.state(code, phone(9))

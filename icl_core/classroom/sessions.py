@@ -196,11 +196,17 @@ class Sessions:
                 session.votes.append({})
                 session.opened = False
 
-    def reveal(self, owner: str) -> None:
-        """Let the right answer be marked wherever the votes are open."""
+    def reveal(self, owner: str, key: str) -> None:
+        """Let the right answer be marked wherever the votes are open, if the question of that key
+        is shown."""
         with self._lock:
-            session = self._owned(owner)
-            session.revealed = session.question is not None
+            session = self._find_owned(owner)
+            if session is None or session.revealed or session.question is None:
+                return
+            if session.question.key == key:
+                session.revealed = True
+                session.version += 1
+                session.last_sign = self._clock()
 
     def end(self, owner: str) -> None:
         """End the lecturer's session, if there is one."""
