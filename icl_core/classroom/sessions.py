@@ -72,6 +72,7 @@ class Result:
 class Seen:
     """What a lecturer sees of their session.
 
+    id       of the question in this session; no other has it
     answered  how many phones have answered in this round
     phones    how many phones are there
     result    the votes of the rounds that were opened; None before
@@ -79,6 +80,7 @@ class Seen:
     former    the results of the questions before, in their order
     """
 
+    id: str
     code: str
     question: Question | None
     round: int
@@ -98,6 +100,7 @@ class _Session:
     code: str
     last_sign: float
     requests: Allowance
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
     question: Question | None = None
     number: int = 0
     version: int = 0
@@ -223,6 +226,7 @@ class Sessions:
                 return None
             self._drop_silent_phones(session)
             return Seen(
+                f"{session.id}-{session.number}",
                 session.code,
                 session.question,
                 len(session.votes),

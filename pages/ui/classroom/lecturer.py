@@ -6,14 +6,15 @@ window, too.
 """
 
 from collections.abc import Callable
+from datetime import datetime
 from html import escape
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from icl_core import figures
+from icl_core.classroom import export, record, sessions
 from icl_core.classroom import figures as class_figures
-from icl_core.classroom import sessions
 from icl_core.classroom.question import Question, Refused
 from icl_core.classroom.sessions import Result, Seen
 from pages.ui.classroom.routes import PAGE
@@ -25,7 +26,7 @@ from pages.ui.look.style import theme
 
 HELP = "For lecturers: phones answer, and you open the answers when you like"
 _PAUSE = 2.0  # seconds between two looks at how many have answered
-_REFUSED = "class refused"  # in the session: why a class could not begin
+_REFUSED = "class refused"  # in the session: what could not be done last
 _FOLDED = "class folded"
 
 
@@ -67,10 +68,10 @@ def reveal(key: str) -> None:
 
 def show() -> None:
     """Draw the panel if the visitor has a class."""
-    if refused := st.session_state.pop(_REFUSED, ""):
-        st.warning(escape_markdown(refused))
     if has_class():
         _panel()
+    elif refused := st.session_state.pop(_REFUSED, ""):
+        st.warning(escape_markdown(refused))
 
 
 @st.fragment(run_every=_PAUSE)
@@ -80,6 +81,8 @@ def _panel() -> None:
         st.rerun()  # without the panel
     is_folded = st.session_state.get(_FOLDED, False)
     with st.container(key="class", border=True):
+        if _REFUSED in st.session_state:
+            st.warning(escape_markdown(st.session_state[_REFUSED]))
         if is_folded:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"**Class {seen.code}**", width="content")
@@ -105,6 +108,7 @@ def _answers(seen: Seen) -> None:
         _buttons(seen, is_folded=False)
     if seen.result is not None:
         _votes(seen.result, seen.revealed)
+    _files(seen)
 
 
 def _buttons(seen: Seen, is_folded: bool) -> None:
@@ -122,7 +126,7 @@ def _buttons(seen: Seen, is_folded: bool) -> None:
             key="class open",
             type="primary",
             on_click=_act,
-            args=(sessions.ALL.open_answers, owner),
+            args=(_open_answers, owner),
         )
     if seen.opened and seen.round < sessions.ROUNDS:
         st.button(
@@ -158,6 +162,32 @@ def _votes(result: Result, marks_right: bool) -> None:
     chart.show_chart(figure, "class figure", said)
 
 
+def _files(seen: Seen) -> None:
+    """Draw the downloads of what the class has answered so far, with the right answers."""
+    results = [*seen.former, *([seen.result] if seen.result else [])]
+    if not results:
+        return
+    title = f"What the class {seen.code} answered, {datetime.now():%Y-%m-%d}"
+    name = f"class-{seen.code}"
+    with st.container(horizontal=True, gap="small"):
+        st.download_button(
+            "Results (CSV)",
+            export.table(results),
+            f"{name}.csv",
+            key="class csv",
+            type="tertiary",
+            on_click="ignore",
+        )
+        st.download_button(
+            "Results to print (HTML)",
+            export.page(results, title),
+            f"{name}.html",
+            key="class page",
+            type="tertiary",
+            on_click="ignore",
+        )
+
+
 def _place(code: str, is_small: bool) -> str:
     """Return where phones join, as HTML: the QR code, the code, the address."""
     page = (st.context.url or "").split("?")[0].rpartition("/")[0]
@@ -179,10 +209,23 @@ def _place(code: str, is_small: bool) -> str:
 
 def _act(act: Callable[[str], None], owner: str) -> None:
     """Do something to the visitor's class, which may have ended since the panel was drawn."""
+    st.session_state.pop(_REFUSED, None)
     try:
         act(owner)
     except Refused as refused:
         st.session_state[_REFUSED] = str(refused)
+
+
+def _open_answers(owner: str) -> None:
+    """Open the answers, and keep their counts for the notes of the page of lessons."""
+    sessions.ALL.open_answers(owner)
+    seen = sessions.ALL.seen(owner)
+    if seen is None or seen.result is None:
+        return
+    try:
+        record.keep(seen.id, seen.result)
+    except OSError as problem:
+        st.session_state[_REFUSED] = f"The counts could not be kept on this computer: {problem}."
 
 
 def _fold(is_folded: bool) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from icl_core import registry
+from icl_core.classroom import record
 from icl_core.classroom.question import Question
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import Exercise, Lesson, Note, readings
@@ -221,6 +222,7 @@ def _lesson(paper: Paper, lesson: Lesson) -> None:
     with st.expander("Lecturer's notes"):
         for number, note in enumerate(lesson.notes, 1):
             _note(paper, lesson, number, note)
+        _rooms(paper, lesson)
     with st.expander("Exercises, with answers"):
         for number, exercise in enumerate(lesson.exercises, 1):
             _exercise_with_answer(paper, lesson, number, exercise)
@@ -231,6 +233,14 @@ def _note(paper: Paper, lesson: Lesson, number: int, note: Note) -> None:
     st.markdown(f"**They will say:** {escape_markdown(' '.join(note.they_say))}")
     st.markdown(f"**Then:** {escape_markdown(note.tell)}")
     menu.link(paper.name, f"Show: {note.show.say}", _note_query(lesson, note.show))
+
+
+def _rooms(paper: Paper, lesson: Lesson) -> None:
+    """Draw what rooms have answered before, on this computer."""
+    beginnings = (f"{paper.name}.{lesson.experiment} ", f"{lesson.name} ")
+    for rooms in record.records(beginnings):
+        lines = "".join(f"\n- {escape_markdown(line)}" for line in rooms.lines())
+        st.markdown(f"**Rooms answered:** {escape_markdown(rooms.ask)} ({rooms.head()})\n{lines}")
 
 
 def _note_query(lesson: Lesson, item: Try) -> dict[str, str]:
