@@ -71,8 +71,10 @@ def keep(id: str, result: Result) -> None:
     with _lock:
         records = {record.key: record for record in _read()}
         record = records.pop(question.key, None)
-        former = record.rooms if record and _is_of(record, result) else ()
-        rooms = [room for room in former if room.id != id]
+        rooms: list[Room] = []
+        # not of other words that the question had
+        if record and (record.ask, record.choices) == (question.ask, question.choices):
+            rooms = [room for room in record.rooms if room.id != id]
         rooms.append(Room(id, f"{datetime.now(UTC):%Y-%m-%d}", counts))
         records[question.key] = Record(
             question.key, question.ask, question.choices, question.right, tuple(rooms[-ROOMS:])
@@ -85,12 +87,6 @@ def records(beginnings: Sequence[str]) -> list[Record]:
     """Return what rooms answered to the questions whose keys begin so."""
     with _lock:
         return [record for record in _read() if record.key.startswith(tuple(beginnings))]
-
-
-def _is_of(record: Record, result: Result) -> bool:
-    """Return whether a record is of this question as it is now: its words may have changed."""
-    question = result.question
-    return (record.ask, record.choices) == (question.ask, question.choices)
 
 
 def _file() -> Path:

@@ -27,19 +27,14 @@ _FORMER_CODES = 200  # of sessions that have ended
 _RESULTS = 200  # of one session
 
 
-@dataclass
 class Allowance:
     """How many requests may come: `burst` at once, and then `rate` a second."""
 
-    rate: float
-    burst: float
-    left: float
-    since: float
-
-    @classmethod
-    def full(cls, rate: float, burst: float, now: float) -> "Allowance":
-        """Return an allowance of which nothing is taken."""
-        return cls(rate, burst, burst, now)
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.left = burst
+        self.since = now
 
     def take(self, now: float) -> bool:
         """Take one request; return whether there was one left."""
@@ -170,7 +165,7 @@ class Sessions:
                         503,
                     )
                 now = self._clock()
-                requests = Allowance.full(*limits.CLASS_REQUESTS, now)
+                requests = Allowance(*limits.CLASS_REQUESTS, now)
                 session = _Session(owner, self._new_code(), now, requests)
                 self._by_code[session.code] = session
             return session.code
@@ -305,7 +300,7 @@ class Sessions:
             self._drop_silent_phones(session)
             if len(session.phones) >= limits.PHONES:
                 raise Refused(_full(), 503)
-            allowance = Allowance.full(*limits.PHONE_REQUESTS, now)
+            allowance = Allowance(*limits.PHONE_REQUESTS, now)
             session.phones[phone] = allowance
         # a phone that asks too often takes nothing of the others'
         if not allowance.take(now):

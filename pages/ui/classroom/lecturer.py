@@ -7,7 +7,9 @@ window, too.
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from html import escape
+from typing import Literal
 from urllib.parse import urlsplit
 
 import streamlit as st
@@ -79,14 +81,13 @@ def _panel() -> None:
     seen = sessions.ALL.seen(visitors.name())
     if seen is None:
         st.rerun()  # without the panel
-    is_folded = st.session_state.get(_FOLDED, False)
     with st.container(key="class", border=True):
         if _REFUSED in st.session_state:
             st.warning(escape_markdown(st.session_state[_REFUSED]))
-        if is_folded:
+        if _is_folded():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"**Class {seen.code}**", width="content")
-                _buttons(seen, is_folded)
+                _buttons(seen)
             return
         with st.container(key="class-row", horizontal=True, gap="medium"):
             with st.container(key="class-place", width="content"):
@@ -105,51 +106,38 @@ def _answers(seen: Seen) -> None:
     else:
         st.html(f'<p class="class-ask">{escape(seen.question.ask, quote=False)}</p>')
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        _buttons(seen, is_folded=False)
+        _buttons(seen)
     if seen.result is not None:
         _votes(seen.result, seen.revealed)
     _files(seen)
 
 
-def _buttons(seen: Seen, is_folded: bool) -> None:
+def _buttons(seen: Seen) -> None:
     """Draw how many have answered, and what the lecturer can do now."""
-    owner = visitors.name()
+    question = seen.question
     phones = "1 phone" if seen.phones == 1 else f"{seen.phones} phones"
     vote = "Second vote: " if seen.round > 1 else ""
-    count = f"{vote}<b>{seen.answered}</b> answered, {phones} here"
-    if seen.question is None:
-        count = f"{phones} here"
+    count = (
+        f"{vote}<b>{seen.answered}</b> answered, {phones} here" if question else f"{phones} here"
+    )
     st.html(f'<p class="class-count" role="status">{count}</p>', width="content")
-    if seen.question is not None and not seen.opened:
-        st.button(
-            "Open the answers",
-            key="class open",
-            type="primary",
-            on_click=_act,
-            args=(_open_answers, owner),
-        )
+    if question is not None and not seen.opened:
+        _button("Open the answers", _open_answers, "primary")
     if seen.opened and seen.round < sessions.ROUNDS:
-        st.button(
-            "Vote again", key="class again", on_click=_act, args=(sessions.ALL.vote_again, owner)
-        )
-    is_number = seen.question is not None and not seen.question.choices
-    if is_number and seen.opened and not seen.revealed:
-        st.button(
-            "Show the true value",
-            key="class reveal",
-            on_click=reveal,
-            args=(seen.question.key if seen.question else "",),
-        )
-    st.button(
-        "Unfold" if is_folded else "Fold",
-        key="class fold",
-        type="tertiary",
-        on_click=_fold,
-        args=(not is_folded,),
-    )
-    st.button(
-        "End", key="class end", type="tertiary", on_click=_act, args=(sessions.ALL.end, owner)
-    )
+        _button("Vote again", sessions.ALL.vote_again)
+    if question is not None and not question.choices and seen.opened and not seen.revealed:
+        _button("Show the true value", partial(sessions.ALL.reveal, key=question.key))
+    _button("Unfold" if _is_folded() else "Fold", _fold, "tertiary")
+    _button("End", sessions.ALL.end, "tertiary")
+
+
+def _button(
+    label: str,
+    act: Callable[[str], None],
+    type: Literal["primary", "secondary", "tertiary"] = "secondary",
+) -> None:
+    """Draw a button that does something to the visitor's class."""
+    st.button(label, key=f"class {label}", type=type, on_click=_act, args=(act,))
 
 
 def _votes(result: Result, marks_right: bool) -> None:
@@ -168,24 +156,14 @@ def _files(seen: Seen) -> None:
     if not results:
         return
     title = f"What the class {seen.code} answered, {datetime.now():%Y-%m-%d}"
-    name = f"class-{seen.code}"
+    files = {
+        "Results (CSV)": (export.table(results), "csv"),
+        "Results to print (HTML)": (export.page(results, title), "html"),
+    }
     with st.container(horizontal=True, gap="small"):
-        st.download_button(
-            "Results (CSV)",
-            export.table(results),
-            f"{name}.csv",
-            key="class csv",
-            type="tertiary",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Results to print (HTML)",
-            export.page(results, title),
-            f"{name}.html",
-            key="class page",
-            type="tertiary",
-            on_click="ignore",
-        )
+        for label, (content, kind) in files.items():
+            name = f"class-{seen.code}.{kind}"
+            st.download_button(label, content, name, type="tertiary", on_click="ignore")
 
 
 def _place(code: str, is_small: bool) -> str:
@@ -207,11 +185,11 @@ def _place(code: str, is_small: bool) -> str:
     )
 
 
-def _act(act: Callable[[str], None], owner: str) -> None:
+def _act(act: Callable[[str], None]) -> None:
     """Do something to the visitor's class, which may have ended since the panel was drawn."""
     st.session_state.pop(_REFUSED, None)
     try:
-        act(owner)
+        act(visitors.name())
     except Refused as refused:
         st.session_state[_REFUSED] = str(refused)
 
@@ -228,5 +206,9 @@ def _open_answers(owner: str) -> None:
         st.session_state[_REFUSED] = f"The counts could not be kept on this computer: {problem}."
 
 
-def _fold(is_folded: bool) -> None:
-    st.session_state[_FOLDED] = is_folded
+def _is_folded() -> bool:
+    return st.session_state.get(_FOLDED, False)
+
+
+def _fold(_: str) -> None:
+    st.session_state[_FOLDED] = not _is_folded()
