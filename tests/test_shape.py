@@ -200,7 +200,11 @@ def test_pages_and_exports_draw_the_seed_that_the_view_shows():
 def test_no_style_rule_looks_for_a_descendant_of_a_descendant():
     """After `:has(` a blank between two selectors makes the browser restyle the page at every
     change within it: all experiments took three times as long to draw."""
-    folders = (ROOT / "pages/ui/browser", ROOT / "icl_core/figures/browser")
+    folders = (
+        ROOT / "pages/ui/browser",
+        ROOT / "icl_core/figures/browser",
+        ROOT / "icl_core/site/browser",
+    )
     for path in (path for folder in folders for path in folder.glob("*.css")):
         for argument in re.findall(r":has\(((?:[^()]|\([^()]*\))*)\)", path.read_text()):
             for selector in argument.split(","):

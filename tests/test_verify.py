@@ -6,6 +6,7 @@ import html
 import json
 import os
 import re
+from importlib.metadata import version
 
 import numpy as np
 import psutil
@@ -19,10 +20,12 @@ from icl_core.contract.claims import Claim, Metric
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.evidence import claim_rows, measurements
-from icl_core.runs import store
-from icl_core.verification import background, records, report, verify
+from icl_core.machine import device
+from icl_core.runs import code, store
+from icl_core.verification import background, front, records, report, verify
 
 CLAIM = f"{TOY}.toy.exact"
+PUBLISHED = [name for name, paper in registry.papers().items() if paper.publication]
 
 
 @pytest.fixture
@@ -232,6 +235,100 @@ def test_the_folder_of_the_report_has_a_file_a_claim(study, tmp_path):
     assert all((folder / link.partition("#")[0]).is_file() for link in links)
     assert f"```sh\npython -m icl_core verify {CLAIM}\n" in text
     assert report.markdown("a|b *c* [d](e) <f>\n# g") == r"a\|b \*c\* \[d\](e) \<f\> \# g"
+
+
+@pytest.fixture
+def verified(runs, monkeypatch):
+    """The toy's rows, the exact claim of which was verified and differed."""
+    rows = [row for row in claim_rows.all_rows(runs) if row.experiment == TOY]
+    (row,) = (row for row in rows if row.name == CLAIM)
+    outcome = verify.Outcome(
+        *(CLAIM, verify.DIFFER, "other"),
+        verdict="fails",
+        verdict_anew="holds",
+        seconds=2.5,
+        same=False,
+    )
+    records.store_record(row, outcome)
+    return rows
+
+
+def front_of(runs, rows):
+    return {table.title: table for table in front.tables(runs, rows)}
+
+
+def test_the_log_says_what_was_verified_by_what_and_how_it_came_out(runs, verified):
+    log = front_of(runs, verified)["Log of the last verifications"]
+    assert log.text.startswith("Of 2 claims 1 were verified") and ": 1 differ." in log.text
+    ((name, stored, anew, outcome, digest, seconds, _, by),) = log.rows
+    assert (name, stored, anew, outcome) == (CLAIM, "fails", "holds", "differ")
+    assert (digest, seconds) == ("another", "2.5")
+    assert by == f"{code.name()}, {device.describe()}, torch {version('torch')}"
+    path = records.cache_folder() / "verified.json"
+    stored_records = json.loads(path.read_text())
+    earlier = {name: stored_records[CLAIM][name] for name in ("date", "outcome", "runs")}
+    path.write_text(json.dumps({CLAIM: earlier}))  # as earlier versions kept it
+    (row,) = front_of(runs, verified)["Log of the last verifications"].rows
+    assert row[1:5] == ("–", "–", "differ", "–")
+
+
+def test_a_claim_that_is_not_decided_stands_with_the_hours_of_missing_seeds(runs, monkeypatch):
+    monkeypatch.setattr(verify, "run_seconds", lambda header: 7200.0)
+    (row,) = (row for row in claim_rows.all_rows(runs) if row.name == CLAIM)
+    # of two values one needs 12.7 standard errors, of five 2.8
+    undecided = metric(0.2, error=0.1, count=2)
+    assert undecided.enough_seeds() == 5
+    assert dataclasses.replace(undecided, unfinished="it still fell").enough_seeds() is None
+    asked = dataclasses.replace(undecided, unfinished="3 seeds decide, and this run has 2")
+    assert asked.enough_seeds() == 3
+    assert row.deciding is not None
+    finding = dataclasses.replace(row.deciding, metric=undecided, verdict="not decided")
+    summary = dataclasses.replace(row.summary, here=(finding,))
+    other = dataclasses.replace(row, summary=summary, deciding=finding)
+    ((name, verdict, why, needed, hours),) = front_of(runs, [other])["Not decided or not run"].rows
+    # three seeds more, an hour each
+    assert (name, verdict, hours) == (f"{TOY}.a", "not decided", "3")
+    assert why.startswith("The value lies 2.0") and needed.startswith("about 5 seeds")
+    assert front_of(runs, [row])["Not decided or not run"].rows == ()
+
+
+def test_the_front_of_the_study_stands_in_page_and_folder(runs, verified, study, tmp_path):
+    tables = front.tables(runs, verified)
+    page = report.html_page(study, tables)
+    folder = tmp_path / "study"
+    report.write_folder(study, folder, tables)
+    index = (folder / "README.md").read_text()
+    for table in tables:
+        assert f"<h2>{html.escape(table.title)}</h2>" in page and f"## {table.title}" in index
+        for row in table.rows:
+            assert all(html.escape(cell) in page for cell in row)
+            assert f"| {' | '.join(map(report.markdown, row))} |" in index
+            assert len(row) == len(table.head), table.title
+    evil = front.Table("<b>", "<i>", ("<u>",), (("<img>|",),))
+    page = report.html_page(study, [evil])
+    assert not any(f"{tag}" in page for tag in ("<b>", "<i>", "<u>", "<img>"))
+
+
+def test_errata_and_deviations_of_every_paper_come_from_its_texts_and_its_runs():
+    shipped = store.default()
+    rows = [row for row in claim_rows.all_rows(shipped) if row.paper in PUBLISHED]
+    tables = front_of(shipped, rows)
+    errata = tables["Errata of the papers"].rows
+    deviations = tables["Deviations from the papers' protocols"].rows
+    papers = [paper for name, paper in registry.papers().items() if name in PUBLISHED]
+    for paper in papers:
+        own = [row for row in errata if row[0] == paper.title.partition(":")[0]]
+        drawn = len(own) - len(paper.errata)
+        assert (drawn > 0) == bool(paper.publication.measured_errata)
+        assert all(row[-1] for row in own[len(paper.errata) :])  # what a run measured of it
+        assert len([row for row in deviations if row[1:] in paper.deviations]) == len(
+            paper.deviations
+        )
+        of_authors = [row for row in deviations if row[-1].startswith("the authors' code: ")]
+        assert bool(of_authors) == any(each.publication.code_differs for each in papers)
+    commits = tables["Authors' code"].rows
+    assert {row[0] for row in commits} == {paper.title.partition(":")[0] for paper in papers}
+    assert all(re.fullmatch(r"[0-9a-f]{7,40}", commit) for _, _, commit in commits)
 
 
 def test_the_report_is_refused_where_it_cannot_be_written(runs, tmp_path, capsys):

@@ -63,6 +63,9 @@ def _gallery(options: argparse.Namespace) -> int:
 
 
 def _site(options: argparse.Namespace) -> int:
+    from concurrent.futures.process import BrokenProcessPool
+
+    from icl_core.runs.file import Damaged
     from icl_core.site.write import write_site
 
     folder = Path(options.folder)
@@ -70,7 +73,7 @@ def _site(options: argparse.Namespace) -> int:
         write_site(folder)
     except FileExistsError as problem:
         raise BadSetting(str(problem)) from None
-    except OSError as problem:
+    except (OSError, Damaged, BrokenProcessPool) as problem:
         raise Failed(f"the site could not be written: {problem}") from None
     print(f"Open {folder / 'index.html'} in a browser, or put the folder on any host.")
     return DONE

@@ -92,18 +92,19 @@ def _report(options: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from icl_core.runs import store
-    from icl_core.verification import report
+    from icl_core.verification import front, report
 
     path = options.out
     is_page = path.suffix == ".html"
     _check_out(path, is_page)
     with tqdm(unit="claim", file=sys.stderr, disable=None) as bar:
         study = list(report.entries(store.default(), lambda name: bar.update(1)))
+    before = front.tables(store.default(), [entry.row for entry in study])
     try:
         if is_page:
-            path.write_text(report.html_page(study), encoding="utf-8")
+            path.write_text(report.html_page(study, before), encoding="utf-8")
         else:
-            report.write_folder(study, path)
+            report.write_folder(study, path, before)
     except OSError as problem:
         raise Failed(f"{path} could not be written: {problem.strerror}") from problem
     print(f"{len(study)} claims are in {path}", file=sys.stderr)

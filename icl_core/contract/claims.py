@@ -1,6 +1,7 @@
 """Claims, the metrics that runs measure for them, and the rule of their verdicts. No torch."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
@@ -232,7 +233,17 @@ class Metric:
         if self.count is None:
             times = (certain_from(None) / max(away, 0.01)) ** 2
             return f"about {float(f'{times:.2g}'):,.0f} times as many seeds or test prompts"
-        for seeds in range(self.count + 1, MOST_SEEDS + 1):
-            if away * (seeds / self.count) ** 0.5 >= certain_from(seeds):
-                return f"about {seeds} seeds"
-        return f"more than {MOST_SEEDS:,} seeds"
+        seeds = self.enough_seeds()
+        return f"about {seeds} seeds" if seeds else f"more than {MOST_SEEDS:,} seeds"
+
+    def enough_seeds(self) -> int | None:
+        """Return how many seeds decide a value that is NOT_DECIDED: as many as are asked for, or
+        those that its error asks for if value and spread stay as they are; None if they are too
+        many, or that is not known."""
+        if asked := re.match(r"(\d+) seeds decide", self.unfinished):
+            return int(asked[1])
+        if self.unfinished or self.value is None or not self.error or self.count is None:
+            return None
+        away = abs(self.claim.slack(self.value)) / self.error
+        numbers = range(self.count + 1, MOST_SEEDS + 1)
+        return next((n for n in numbers if away * (n / self.count) ** 0.5 >= certain_from(n)), None)

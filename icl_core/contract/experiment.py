@@ -322,13 +322,11 @@ class Paper:
     """A paper: `PAPER = Paper(...)` in its folder's `__init__`, which imports no torch.
 
     name          the folder's name
-    authors, year the publication's
-    experiments   the version of each experiment by its folder's name, in the order of the page.
-                  Raise a version when the same config would give another result: older runs are
-                  then no longer shown
-    words         its texts, which give title, found, introduction, bridge, glossary, errata and
-                  mathematics, and those of its opening, publication and follow-ups
-    title         the publication's
+    authors, year, title  the publication's
+    experiments   the version of each experiment by its folder's name, in the page's order. Raise it
+                  when the same config would give another result: older runs are no longer shown
+    words         its texts, which give title, found, introduction, bridge, glossary, errata,
+                  deviations and mathematics, and those of its opening, publication and follow-ups
     found         one sentence: what the paper found
     introduction  the text at the top of its page
     glossary      rows of a name in the code, its symbol in the paper, and its meaning
@@ -343,6 +341,7 @@ class Paper:
     publication   what it is on arXiv, and how to cite it; None for a paper of the tests
     follow_ups    later papers that go on from it or speak against it
     errata        what is misprinted in it, a sentence each, with what is right
+    deviations    where a protocol here is not the paper's: where, the paper, here, why
     folded_claims claims that say what a claim of another of its experiments says, at a setting
                   that is not the paper's: their runs stand with that claim. Both as
                   "experiment.claim"
@@ -373,6 +372,7 @@ class Paper:
     publication: Publication | None = None
     follow_ups: tuple[FollowUp, ...] = ()
     errata: tuple[str, ...] = ()
+    deviations: tuple[tuple[str, ...], ...] = ()
     folded_claims: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     learners: str = ""

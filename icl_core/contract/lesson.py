@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icl_core.contract.knobs import values
 from icl_core.contract.run import Run
 from icl_core.contract.story import Try
 
@@ -116,6 +117,15 @@ class Lesson:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     predict: tuple[str, ...] = ()
+
+    @property
+    def fixes_config(self) -> bool:
+        """Whether it sets the whole config: so does a lesson without settings, or training."""
+        return bool({SETTINGS, TRAIN} & {*self.hidden})
+
+    def fixed_fields(self, config: Any) -> dict[str, Any]:
+        """Return the fields that it sets and their values; `config` is its preset's."""
+        return {**(values(config) if self.fixes_config else {}), **self.fixed}
 
     @property
     def minutes(self) -> int:

@@ -13,6 +13,7 @@ A paper's `words.md` has these sections, in any order; it needs the first two:
     ## later             what came with later versions of the paper
     ## follow-up ARXIV   what speaks here to the later paper of this number
     ## errata            a list
+    ## deviations        a table: where | the paper | here | why
     ## glossary          a table: code | symbol | meaning
     ## mathematics       Markdown with formulas, which stays as it is, braces too
     ## opening           title and text of what the front page plays. Field: own, the text of a link
@@ -49,7 +50,7 @@ from icl_core.contract.words_file import Section, fill
 
 PAPER_KINDS = {
     **dict.fromkeys(("", "found", "bridge", "later", "follow-up", "errata"), ()),
-    **dict.fromkeys(("glossary", "mathematics"), ()),
+    **dict.fromkeys(("deviations", "glossary", "mathematics"), ()),
     "opening": ("own",),
     "panel": ("numbers",),
     "text": ("numbers",),
@@ -62,10 +63,13 @@ LESSON_KINDS = {
 }
 # what a section must have, by its kind: paragraphs, 1 if it is not named; a list, by the field
 # before it; fields
-_PARAGRAPHS = {"opening": 2, "panel": 2, "errata": 0, "glossary": 0, "able": 0}
+_PARAGRAPHS = {"opening": 2, "panel": 2, "errata": 0, "deviations": 0, "glossary": 0, "able": 0}
 _LISTS = {"errata": "", "able": "", "note": "ask"}
 _FIELDS = {"exercise": LESSON_KINDS["exercise"], "note": ("minutes", "ask", "show")}
-_GLOSSARY = ["code", "symbol", "meaning"]
+HEADS = {  # of tables
+    "glossary": ["code", "symbol", "meaning"],
+    "deviations": ["where", "the paper", "here", "why"],
+}
 
 Answer = tuple[Callable[[Run], float], float]  # the right one, and how far from it one may be
 
@@ -77,17 +81,21 @@ class PaperWords(Words):
 
     def values(self) -> dict[str, Any]:
         """Return the texts that are fields of `Paper`, by name."""
-        rows = [row for section in self._all("glossary") for row in section.rows[1:]]
         formulas = ["\n".join(section.source).strip("\n") for section in self._all("mathematics")]
         return {
             "title": self.title,
             "introduction": _text(self._all("")),
             "found": _text([self._section("found", "")]),
             "bridge": _text(self._all("bridge")),
-            "glossary": tuple(map(tuple, rows)),
+            "glossary": self._table("glossary"),
+            "deviations": self._table("deviations"),
             "errata": tuple(text for section in self._all("errata") for text in section.lists[""]),
             "mathematics": "".join(f"\n{formula}\n" for formula in formulas),
         }
+
+    def _table(self, kind: str) -> tuple[tuple[str, ...], ...]:
+        """Return the rows of a table, without its head."""
+        return tuple(tuple(row) for section in self._all(kind) for row in section.rows[1:])
 
     @property
     def later(self) -> str:
@@ -107,10 +115,9 @@ class PaperWords(Words):
     def _check(self, section: Section) -> None:
         if missing := _missing(section):
             raise self._error(section, f"it must have {missing}")
-        if section.kind == "glossary":
-            rows = [_GLOSSARY, *section.rows[1:]]
-            if section.rows[:1] != rows[:1] or any(len(row) != len(_GLOSSARY) for row in rows):
-                raise self._error(section, "each row must be code | symbol | meaning, as its head")
+        if head := HEADS.get(section.kind):
+            if section.rows[:1] != [head] or any(len(row) != len(head) for row in section.rows):
+                raise self._error(section, f"each row must be {' | '.join(head)}, as its head")
         elif section.kind != "mathematics":
             for text in (*section.paragraphs, *section.lists.get("", ()), section.only("own")):
                 self._check_text(section, text, section.entries("numbers"))

@@ -17,6 +17,10 @@ class Publication:
     version  the version that is quoted, from 1
     date     the day on which that version was submitted
     venue    where else it was published: "NeurIPS 2023"; may be empty
+    code     its authors' code as it was read: each repository on GitHub, and the commit
+    measured_errata, code_differs
+             drawings, "experiment.drawing", that are tables of four columns: errata with what a run
+             measured of them; where its text and its authors' code differ
     later    what came with later versions, in sentences; empty if there is none. From the paper's
              words
     """
@@ -27,6 +31,9 @@ class Publication:
     version: int
     date: datetime.date
     venue: str = ""
+    code: tuple[tuple[str, str], ...] = ()
+    measured_errata: str = ""
+    code_differs: str = ""
     later: str = ""
 
     @property

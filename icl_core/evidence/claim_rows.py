@@ -15,6 +15,14 @@ from icl_core.evidence.measurements import Finding, Summary, verdict_rank
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.store import Store
 
+RULE = (
+    "Each claim is tested in every run at its own setting, and counts as reproduced only if it "
+    "holds in all of them; where there are runs at other settings only, it is called “toy”. ± is "
+    "one standard error. A value that is not on one side of the limit with 95% confidence "
+    "(Student's t) leaves the claim undecided: of three seeds it must be 4.3 standard errors away, "
+    "of five 2.8."
+)
+
 
 @dataclass(frozen=True)
 class ClaimRow:

@@ -6,6 +6,7 @@ A state is a tuple of matrices, first W [..., o, d, prompts]; keys are [..., d, 
 of the leading axes. Every rule is linear in the values.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -176,7 +177,8 @@ def unit_key(key: Tensor, settings: Settings) -> Tensor | float:
     """Return the rate over |k|²: the step of a key and a value that are both divided by |k|; 0 for
     a key of 0."""
     length = key.square().sum(-2, keepdim=True)
-    return torch.where(length > 0, wide(settings["rate"], 2) / length, 0.0)
+    # a key of 0 is as good as endless, also for the derivative by the rate
+    return wide(settings["rate"], 2) / torch.where(length > 0, length, math.inf)
 
 
 def _implicit(key: Tensor, settings: Settings) -> Tensor | float:

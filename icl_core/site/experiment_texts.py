@@ -17,10 +17,9 @@ from icl_core.contract.story import (
     snapshot_of,
     task_of,
 )
-from icl_core.runs import store
 from icl_core.share import gallery, glossary
 from icl_core.site.markup import html_of
-from icl_core.site.scenes import Scenes, ShownRun, try_query
+from icl_core.site.scenes import Scenes, ShownRun, shipped_runs, try_query
 
 
 def experiment_texts(scenes: Scenes) -> dict[str, Any]:
@@ -41,13 +40,14 @@ def experiment_texts(scenes: Scenes) -> dict[str, Any]:
             }
             for preset in shown
         ],
-        "left": [preset.title for preset in experiment.presets if preset not in shown],
         "knobs": _knobs(scenes),
         **scenes.index(),
         "tasks": _tasks(scenes),
         "beats": _beats_by_preset(scenes),
         "tries": _tries(scenes),
         "seen": _seen(scenes),
+        "replaced": list(experiment.replaced.fields) if experiment.replaced else [],
+        "drawings": [drawing.name for drawing in experiment.drawings],
         "trains": experiment.in_tab is not None,
     }
 
@@ -78,15 +78,11 @@ def _knobs(scenes: Scenes) -> list[dict[str, Any]]:
 
 
 def _tasks(scenes: Scenes) -> dict[str, dict[str, Any]]:
-    """Return the task of each run of a preset, by the run's name."""
+    """Return the task of each run, by the run's name."""
     story = scenes.experiment.story
     if story is None:
         return {}
-    return {
-        run.name: _task(scenes.id, story, run)
-        for run in scenes.runs
-        if run.presets or run is scenes.runs[0]
-    }
+    return {run.name: _task(scenes.id, story, run) for run in scenes.runs}
 
 
 def _task(id: str, story: Story, run: ShownRun) -> dict[str, Any]:
@@ -111,7 +107,7 @@ def _beats_by_preset(scenes: Scenes) -> dict[str, list[dict[str, Any]]]:
     presets += [lesson.preset for lesson in scenes.lessons]
     for preset in dict.fromkeys(presets):
         shown = scenes.run_of(preset)
-        run = store.default().load(shown.header) if shown else None
+        run = shipped_runs().load(shown.header) if shown else None
         if story and shown and run:
             beats[preset] = [
                 _beat(scenes.id, beat, run, shown.base) for beat in resolve_beats(story, run)

@@ -1,5 +1,6 @@
 """Markdown with formulas as HTML; formulas become MathML, which browsers draw by themselves."""
 
+import re
 from functools import cache
 
 from latex2mathml.converter import convert
@@ -8,8 +9,12 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 
 def html_of(text: str) -> str:
-    """Return Markdown as HTML. HTML in it is shown as text."""
-    return _parser().render(text)
+    """Return Markdown as HTML. HTML in it is shown as text; a formula between lines of $$ stands
+    apart, also within a paragraph."""
+    return _parser().render(_APART.sub(r"\n\n\1\n\n", text))
+
+
+_APART = re.compile(r"\n(\$\$\n.*?\n\$\$)(?=\n|$)", re.DOTALL)
 
 
 @cache
@@ -19,4 +24,5 @@ def _parser() -> MarkdownIt:
 
 
 def _formula(tex: str, options: dict) -> str:
-    return convert(tex.strip(), display="block" if options["display_mode"] else "inline")
+    tex = tex.strip().replace(r"\arg\max", r"\operatorname{argmax}")  # which convert does not know
+    return convert(tex, display="block" if options["display_mode"] else "inline")

@@ -8,8 +8,10 @@ each run of the atlas the experiment's own view.
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import product
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from icl_core import registry
@@ -21,9 +23,16 @@ from icl_core.contract.settings_io import value_text
 from icl_core.contract.story import Try
 from icl_core.runs import store
 from icl_core.runs.header import Header, key_of
+from icl_core.runs.store import Store
 from icl_core.sweeps import atlas
 
 MOST_VIEWS = 64  # of a drawer
+
+
+@cache
+def shipped_runs() -> Store:
+    """Return the shipped runs alone, whatever has been trained on this computer."""
+    return Store(store.default().shipped, Path("/nowhere"))
 
 
 @dataclass
@@ -56,14 +65,14 @@ class Scenes:
         for preset in self.experiment.presets:
             self._add_preset(preset)
         for config in atlas.configs(id):
-            header = store.default().atlases.headers(id).get(key_of(id, config))
+            header = shipped_runs().atlases.headers(id).get(key_of(id, config))
             if header and config not in self._by_config:
                 self._add(header, config, self.experiment.view())
         for preset, fields in self._views():
             self._add_view(preset, fields)
 
     def _add_preset(self, preset: Preset) -> None:
-        header = store.default().preset(self.id, preset.name)
+        header = shipped_runs().preset(self.id, preset.name)
         if header is None:
             return
         base = self.experiment.view(**preset.view)
@@ -120,8 +129,7 @@ class Scenes:
         for lesson in lessons:
             yield lesson.preset, lesson.fixed
             for note in lesson.notes:
-                fields = dict(note.show.fields)
-                yield fields.pop("preset", note.show.preset or lesson.preset), fields
+                yield note.show.preset or lesson.preset, note.show.fields
 
     def _add_view(self, preset: str, fields: Mapping[str, Any]) -> None:
         run = self.find(preset, fields)
@@ -230,12 +238,17 @@ def view_query(fields: Mapping[str, Any]) -> str:
 
 
 def try_query(scenes: Scenes, item: Try, preset: str = "") -> dict[str, str]:
-    """Return the address of something to try, without the fields that are the preset's."""
-    experiment = scenes.experiment
-    first = experiment.presets[0].name
-    fields = dict(item.fields)
-    name = fields.pop("preset", item.preset or preset or first)
+    """Return the address of something to try, without the fields that are the preset's: that of the
+    try, or else `preset`, or the first."""
+    presets = {preset.name: preset for preset in scenes.experiment.presets}
+    first = scenes.experiment.presets[0]
+    shown = presets[item.preset or preset or first.name]
+    base = {**knobs.values(shown.config), **knobs.values(scenes.experiment.view(**shown.view))}
     query = {"experiment": scenes.id.partition(".")[2]}
-    if name != first:
-        query["preset"] = name
-    return query | item.sight | {field: value_text(value) for field, value in fields.items()}
+    if shown != first:
+        query["preset"] = shown.name
+    query |= item.sight
+    for name, value in item.fields.items():
+        if value != base[name]:
+            query[name] = value_text(value)
+    return query

@@ -5,6 +5,7 @@ each becomes a function of its own, whose result is what it exported.
 """
 
 import json
+import re
 from pathlib import Path
 
 from icl_core.figures.frames import browser_file, clock_script
@@ -25,6 +26,7 @@ _COMPONENTS = {
     "iclWiden": lambda: browser_file("parts.js") + "\nreturn widen;",
     "iclClock": lambda: clock_script(),
     "iclLargePanel": lambda: browser_file("large_panel.js") + "\nreturn keepOneLarge;",
+    "iclFigures": lambda: browser_file("figures.js") + "\nreturn keepFiguresNamed;",
     "iclWords": lambda: browser_file("words.js"),
     "iclSlider": lambda: (
         browser_file("atlas_slider.js").partition("\nconst takeSlider")[0] + "\nreturn AtlasSlider;"
@@ -38,6 +40,7 @@ _SCRIPTS = (
     "theme.js",
     "address.js",
     "parts.js",
+    "state.js",
     "story.js",
     "stage.js",
     "drawers.js",
@@ -94,7 +97,7 @@ def _style() -> str:
     """Return the style: the dashboard's with variables in place of the names of colours."""
     css = "".join(map(browser_file, _STYLES)) + _wide_figures()
     for name in _COLOURS:
-        css = css.replace(name, f"var(--icl-{name.lower()})")
+        css = re.sub(rf"\b{name}\b", f"var(--icl-{name.lower()})", css)
     themes = "".join(
         f"{selector} {{ color-scheme: {scheme}; "
         + "".join(f"--icl-{name.lower()}: {colours[index]}; " for name, colours in _COLOURS.items())

@@ -2,24 +2,24 @@
 page. Links in them are addresses of the dashboard, "birth?experiment=…", which the browser reads as
 its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import Opening, Paper, Run
 from icl_core.contract.lesson import Exercise, Lesson
+from icl_core.contract.paper_words import HEADS
 from icl_core.contract.settings_io import value_text
 from icl_core.evidence import claim_rows, claim_table, measurements, verdicts
 from icl_core.evidence.claim_rows import ClaimRow
 from icl_core.evidence.evidence_html import evidence_html
 from icl_core.figures import style
 from icl_core.figures.frames import round_maps, tag_figure
-from icl_core.runs import store
 from icl_core.share import gallery, glossary
 from icl_core.share.stage_films import figure_message, states_message
 from icl_core.site.markup import html_of
-from icl_core.site.scenes import Scenes, try_query
+from icl_core.site.scenes import Scenes, shipped_runs, try_query
 
 
 def paper_texts(paper: Paper) -> dict[str, Any]:
@@ -40,22 +40,31 @@ def paper_texts(paper: Paper) -> dict[str, Any]:
             for later in paper.follow_ups
         ]
         parts.append("### What came after\n\n" + "\n".join(lines))
-    rows = "".join(
-        f"<tr><td>{escape(code)}</td><td>{escape(symbol)}</td><td>{escape(meaning)}</td></tr>"
-        for code, symbol, meaning in paper.glossary
-    )
+    deviations = ""
+    if paper.deviations:
+        deviations = "<h3>Where a protocol here is not the paper's</h3>"
+        deviations += _table(HEADS["deviations"], paper.deviations)
     return {
-        "why": html_of("\n\n".join(parts)) + f'<table class="glossary">{rows}</table>',
+        "why": html_of("\n\n".join(parts)) + deviations + _table(HEADS["glossary"], paper.glossary),
         "meanings": list(glossary.meanings(paper.name).items()),
         "bridge": paper.bridge,
     }
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table as HTML."""
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in heads)
+    lines = ""
+    for row in rows:
+        lines += "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>"
+    return f'<table class="plain-table"><tr>{head}</tr>{lines}</table>'
 
 
 def lesson_texts(paper: Paper, lesson: Lesson) -> dict[str, Any]:
     """Return a lesson with its exercises, their answers and the lecturer's notes."""
     scenes = Scenes(f"{paper.name}.{lesson.experiment}")
     shown = scenes.run_of(lesson.preset)
-    run = store.default().load(shown.header) if shown else None
+    run = shipped_runs().load(shown.header) if shown else None
     exercises = [_exercise(exercise, run) for exercise in lesson.exercises] if run else []
     notes = [
         {
@@ -81,6 +90,7 @@ def lesson_texts(paper: Paper, lesson: Lesson) -> dict[str, Any]:
         "able": lesson.able,
         "minutes": lesson.minutes,
         "fixed": {name: value_text(value) for name, value in lesson.fixed.items()},
+        "fixes": lesson.fixes_config,
         "hidden": lesson.hidden,
         "predict": lesson.predict,
         "exercises": exercises,
@@ -103,12 +113,13 @@ def _exercise(exercise: Exercise, run: Run) -> dict[str, Any]:
 def claims_texts() -> dict[str, Any]:
     """Return the page of claims: a bar a paper, and of each paper the table of its claims, each row
     with its kind and verdict to filter by."""
-    rows = claim_rows.all_rows(store.default())
+    rows = claim_rows.all_rows(shipped_runs())
     counts = claim_rows.counted(rows)
     titles = {name: paper.title.split(":")[0] for name, paper in registry.papers().items()}
     present = dict.fromkeys(row.summary.verdict for row in rows)
     return {
         "bars": verdicts.bars({titles[name]: counts.get(name, {}) for name in titles}),
+        "rule": claim_rows.RULE,
         "kinds": verdicts.KINDS,
         "verdicts": {verdict: verdicts.mark_verdict(verdict) for verdict in present},
         "papers": [
@@ -135,8 +146,8 @@ def _link(row: ClaimRow) -> str:
 def evidence_texts(id: str) -> dict[str, str]:
     """Return the evidence for an experiment's claims as HTML, and how they fared in a line."""
     preset = registry.experiment(id).presets[0].name
-    header = store.default().preset(id, preset)
-    summaries = measurements.summaries_led_by(header, id, store.default())
+    header = shipped_runs().preset(id, preset)
+    summaries = measurements.summaries_led_by(header, id, shipped_runs())
     return {"html": evidence_html(summaries), "line": verdicts.short_line(summaries)}
 
 
@@ -176,14 +187,14 @@ def front_texts() -> dict[str, Any]:
             card["alt"] = f"{panel.title.rstrip('.')}. {panel.caption}"
             card["figure"] = panel.figure.to_dict() if panel.figure else None
         cards.append(card)
-    counts = measurements.counts(store.default())
+    counts = measurements.counts(shipped_runs())
     bars = verdicts.bars({card["title"]: counts.get(card["name"], {}) for card in cards})
     return {"opening": _film(opening) if opening else None, "cards": cards, "bars": bars}
 
 
 def _run(id: str, preset: str) -> Run | None:
-    header = store.default().preset(id, preset)
-    return store.default().load(header, typed=False) if header else None
+    header = shipped_runs().preset(id, preset)
+    return shipped_runs().load(header, typed=False) if header else None
 
 
 def _film(opening: Opening) -> dict[str, Any] | None:
@@ -217,10 +228,11 @@ def _film(opening: Opening) -> dict[str, Any] | None:
     }
 
 
-def tours() -> dict[str, list[tuple[str, str, str]]]:
-    """Return the stops of each tour, paper, experiment and beat: "all", and each paper's."""
+def tours() -> dict[str, list[tuple[str, str, str, dict[str, str]]]]:
+    """Return the stops of each tour, "all" and each paper's: the names of paper, experiment and
+    beat, and what the beat sets in the address."""
     papers = registry.papers()
-    stops: dict[str, list[tuple[str, str, str]]] = {
+    names: dict[str, list[tuple[str, str, str]]] = {
         "all": [
             (paper.name, experiment, beat)
             for paper in papers.values()
@@ -228,12 +240,27 @@ def tours() -> dict[str, list[tuple[str, str, str]]]:
         ]
     }
     for paper in papers.values():
-        stops[paper.name] = []
+        names[paper.name] = []
         for name in paper.tour or tuple(paper.experiments):
             story = registry.experiment(f"{paper.name}.{name}").story
             beats = story.beats if story else ()
-            stops[paper.name] += [(paper.name, name, beat.name) for beat in beats]
-    return stops
+            names[paper.name] += [(paper.name, name, beat.name) for beat in beats]
+    return {tour: [(*stop, _beat_query(*stop)) for stop in stops] for tour, stops in names.items()}
+
+
+def _beat_query(paper: str, name: str, beat_name: str) -> dict[str, str]:
+    """Return what a beat sets in the address: view fields that differ from the first preset's, and
+    a drawer."""
+    experiment = registry.experiment(f"{paper}.{name}")
+    assert experiment.story is not None
+    beat = next(beat for beat in experiment.story.beats if beat.name == beat_name)
+    base = experiment.view(**experiment.presets[0].view)
+    query = {
+        field: value_text(value)
+        for field, value in beat.view.items()
+        if value != getattr(base, field)
+    }
+    return query | {"drawer": beat.drawer} if beat.drawer else query
 
 
 def site_texts() -> Mapping[str, Any]:

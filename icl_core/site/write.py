@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import tempfile
 import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -22,11 +23,11 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import device
-from icl_core.runs import store
+from icl_core.runs.file import Damaged
 from icl_core.share import gallery
 from icl_core.site import scripts, stage_data, texts, training
 from icl_core.site.experiment_texts import experiment_texts
-from icl_core.site.scenes import Scenes, ShownRun
+from icl_core.site.scenes import Scenes, ShownRun, shipped_runs
 
 COMPRESSION = 9
 PROCESSES = min(4, os.cpu_count() or 1)  # that draw at once
@@ -35,14 +36,24 @@ DATA = "data"  # the folder of what the pages show
 
 
 def write_site(folder: Path, say: Callable[[str], object] = print) -> None:
-    """Write the site of all shipped runs into `folder`, which must be empty or not be there.
+    """Write the site of all shipped runs into `folder`, which must be empty or not be there. A
+    write that is broken off leaves nothing in it.
 
-    Raises `FileExistsError` for a folder with other files, and `OSError` where it cannot be
-    written. `say` is told each experiment that is done.
+    Raises `FileExistsError` for a file, and for a folder with other files; `OSError` where it
+    cannot be written; and `Damaged` for a run that cannot be read. `say` is told each experiment
+    that is done.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
+    if folder.is_file() or (folder.exists() and any(folder.iterdir())):
         raise FileExistsError(f"{folder} must be an empty folder, or a new one")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".site-") as beside:
+        written = Path(beside) / "site"
+        written.mkdir()
+        _write_all(written, say)
+        written.replace(folder)
+
+
+def _write_all(folder: Path, say: Callable[[str], object]) -> None:
     _write_pages(folder)
     data = folder / DATA
     _put(data, "site", texts.site_texts())
@@ -77,14 +88,15 @@ def write_experiment(data: Path, id: str) -> str:
 def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
     """Write a run's stage and, of a preset's run, its drawers and its other views."""
     experiment = scenes.experiment
-    run = store.default().load(shown.header)
+    run = shipped_runs().load(shown.header)
     if run is None:
-        return
+        raise Damaged(f"the shipped run {shown.header.key} of {scenes.id} cannot be read")
     preset = experiment.presets[0].config
     stage = stage_data.stage(experiment, scenes.id, run, shown.base, preset)
-    _put(place, shown.name, stage)
-    if not shown.presets:
+    if not shown.presets:  # a run of the atlas holds too little for the drawers
+        _put(place, shown.name, {**stage, "drawers": []})
         return
+    _put(place, shown.name, stage)
     drawers = [name for name, _ in stage["drawers"]]
     for index, drawer in enumerate(drawers):
         held = stage_data.drawer(experiment, run, shown.base, drawer)

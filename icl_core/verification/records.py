@@ -5,28 +5,45 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock
 
 from icl_core.evidence.claim_rows import ClaimRow
-from icl_core.machine import limits
+from icl_core.machine import device, limits
 from icl_core.machine.folders import cache_folder
+from icl_core.runs import code
 from icl_core.runs.disk import private_folder, write_whole
 from icl_core.verification.verify import NOT_VERIFIED, Outcome, runs_of
 
 _MOST = 2**22  # bytes of the file; a larger one is not read
+_OF_OUTCOME = ("outcome", "verdict", "verdict_anew", "seconds", "same")
+_KEPT = (*_OF_OUTCOME[1:], "code", "device")  # fields that records of earlier versions lack
 
 
 @dataclass(frozen=True)
 class Record:
-    """The last time that a claim was verified: when, with what outcome, and of which runs, by the
-    first digits of their digests."""
+    """The last time that a claim was verified.
+
+    date, outcome  when, in UTC, and what came out
+    runs           of which runs, by the first digits of their digests
+    verdict, verdict_anew
+                   as stored, and by the new training
+    seconds, same  of the outcome (`verify.Outcome`)
+    code, device   what trained, and on what, with the version of torch
+    """
 
     date: str
     outcome: str
     runs: tuple[str, ...]
+    verdict: str = ""
+    verdict_anew: str = ""
+    seconds: float = 0.0
+    same: bool | None = None
+    code: str = ""
+    device: str = ""
 
 
 def store_record(row: ClaimRow, outcome: Outcome) -> None:
@@ -39,7 +56,10 @@ def store_record(row: ClaimRow, outcome: Outcome) -> None:
     with FileLock(path.with_suffix(".lock"), mode=0o600):
         records = _read()
         date = datetime.now(UTC).isoformat(timespec="minutes")
-        records[row.name] = {"date": date, "outcome": outcome.outcome, "runs": _runs(row)}
+        named = {name: getattr(outcome, name) for name in _OF_OUTCOME}
+        machine = f"{device.describe()}, torch {version('torch')}"
+        here = {"code": code.name(), "device": machine}
+        records[row.name] = {"date": date, "runs": _runs(row), **named, **here}
         write_whole(path, json.dumps(records).encode())
 
 
@@ -57,7 +77,9 @@ def all_records(rows: list[ClaimRow]) -> dict[str, Record]:
         record = stored.get(row.name)
         if isinstance(record, dict) and record.get("runs") == _runs(row):
             date = str(record.get("date"))[:16].replace("T", " ")
-            records[row.name] = Record(date, str(record.get("outcome")), tuple(_runs(row)))
+            known = {name: record[name] for name in _KEPT if name in record}
+            outcome = str(record.get("outcome"))
+            records[row.name] = Record(date, outcome, tuple(_runs(row)), **known)
     return records
 
 

@@ -23,6 +23,7 @@ from icl_core.runs.header import Header
 from icl_core.runs.store import Store
 from icl_core.share.stage_page import script_json
 from icl_core.verification import records
+from icl_core.verification.front import Table
 from icl_core.verification.records import Record
 
 TITLE = "Reproduction study"
@@ -36,7 +37,9 @@ table { border-collapse: collapse } th, td { padding: .15rem .8rem .15rem 0; tex
   vertical-align: top } th { font-weight: 600; white-space: nowrap }
 figure { margin: .6rem 0 } figure img { max-width: 100%; height: auto }
 figcaption { color: #5c6470; font-size: .9em } code { overflow-wrap: anywhere }
-.verdict { font-weight: 600 }"""
+.verdict { font-weight: 600 }
+.front { font-size: .8em } .front td { overflow-wrap: anywhere; min-width: 3rem }
+.front td:first-child { min-width: 7rem }"""
 WIDTH, HEIGHT = 560, 300  # pixels of a figure, if it needs no more
 FIGURES = "figures.html"  # of a folder: the study as a page, in which its claims' figures are
 # The characters with a meaning in Markdown that may stand in a sentence.
@@ -163,13 +166,13 @@ def _panel(experiment: Experiment, run: Run, header: Header, name: str) -> Panel
     return drawing.panel(run, experiment.view(**view))
 
 
-def html_page(study: Iterable[Entry]) -> str:
+def html_page(study: Iterable[Entry], front: Sequence[Table] = ()) -> str:
     """Return the study as one page that needs nothing else and can be printed: Plotly and the
-    figures are within it."""
+    figures are within it; `front` stands before the claims."""
     from plotly.offline import get_plotlyjs
 
     study = list(study)
-    parts = [f'<h1>{TITLE}</h1><p id="state"></p>', _counts_html(study)]
+    parts = [f'<h1>{TITLE}</h1><p id="state"></p>', _counts_html(study), *map(_table_html, front)]
     paper = ""
     for entry in study:
         if entry.row.paper != paper:
@@ -183,6 +186,17 @@ def html_page(study: Iterable[Entry]) -> str:
         f'<script type="application/json" id="figures">{script_json(_figures(study))}</script>\n'
         f'<script type="module">{frames.browser_file("study.js")}</script>\n</body></html>\n'
     )
+
+
+def _table_html(table: Table) -> str:
+    lines = [f"<h2>{escape(table.title)}</h2>", f"<p>{escape(table.text)}</p>" * bool(table.text)]
+    if table.rows:
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.head)
+        rows = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in table.rows
+        )
+        lines.append(f'<table class="front"><tr>{head}</tr>{rows}</table>')
+    return "".join(lines)
 
 
 def _figures(study: Sequence[Entry]) -> dict[str, Any]:
@@ -245,14 +259,18 @@ def _counts_html(study: Sequence[Entry]) -> str:
     return f"<table>{rows}</table>"
 
 
-def write_folder(study: Iterable[Entry], folder: Path) -> int:
-    """Write the study as Markdown into a folder: an index, a file for each claim, and the page that
-    has their figures. Return the number of claims. Raises `OSError`."""
+def write_folder(study: Iterable[Entry], folder: Path, front: Sequence[Table] = ()) -> int:
+    """Write the study as Markdown into a folder: an index, which `front` stands in, a file for each
+    claim, and the page that has their figures. Return the number of claims. Raises `OSError`."""
     study = list(study)
     folder.mkdir(exist_ok=True)
     index = [f"# {TITLE}", ""]
     index += [f"- {markdown(title)}: {markdown(words)}" for title, words in _counts(study)]
-    index += ["", "| claim | measured | verdict |", "|---|---|---|"]
+    for table in front:
+        index += ["", f"## {table.title}", "", markdown(table.text), ""]
+        for row in (table.head, ("---",) * len(table.head), *table.rows) if table.rows else ():
+            index.append(f"| {' | '.join(map(markdown, row))} |")
+    index += ["", "## Claims", "", "| claim | measured | verdict |", "|---|---|---|"]
     for entry in study:
         name = entry.row.name
         measured = dict(entry.protocol).get("Measured", "–")
@@ -261,7 +279,7 @@ def write_folder(study: Iterable[Entry], folder: Path) -> int:
             f"{entry.row.summary.verdict} |"
         )
         (folder / f"{name}.md").write_text(_markdown(entry), encoding="utf-8")
-    (folder / FIGURES).write_text(html_page(study), encoding="utf-8")
+    (folder / FIGURES).write_text(html_page(study, front), encoding="utf-8")
     (folder / "README.md").write_text("\n".join([*index, ""]), encoding="utf-8")
     return len(study)
 

@@ -7,13 +7,15 @@ import torch
 
 from icl_core.in_context_regression import rules
 from icl_core.in_context_regression.recent_learners import beginning
+from icl_core.in_context_regression.recent_rules import RECENT
 from icl_core.in_context_regression.rules import KALMAN, RULES, SQUARES
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.task import sample
 from icl_core.papers.gdssm.shared.transformations import departures, response_to_sizes
-from icl_core.papers.gdssm.states import expected, recent, window
+from icl_core.papers.gdssm.states import expected, recent, recent_layers, window
+from icl_core.papers.gdssm.states.recent_layers import LAYERS
 
 SINGLE = [rule for rule in RULES.values() if rule is not SQUARES]
 F = 3
@@ -279,3 +281,116 @@ def test_momentum_is_worth_nothing(where_some_drift):
         return min(float(recent.loss(rule, x, settings, kept)) for settings in tried)
 
     assert least(0.0) < least(0.1) < least(0.3)
+
+
+# recent rules as layers
+
+
+CHANNELS = torch.tensor([0.9, 0.7, 1.0], dtype=torch.float64)
+RATES = torch.tensor([0.8, 0.6], dtype=torch.float64)
+
+
+def written(layer, decays):
+    """A layer's settings of the construction, with two rates where it takes two steps."""
+    settings = {"rates": RATES[: len(layer.takes)]}
+    return settings | ({"decays": decays} if layer.decays else {})
+
+
+def answers(rule, tasks, settings):
+    state = rules.after(rule, tasks.x[:-1], tasks.y[:-1], settings)
+    return rules.predict(rule, state, tasks.x[-1], settings)
+
+
+def constructed_answers(layer, settings, tasks, gain=1.0):
+    weights = recent_layers.constructed(layer, settings, gain)
+    # weights are stored in float32; the layer is the same in double
+    exact = {name: weight.double() for name, weight in weights.items()}
+    exact |= {name: setting[None] for name, setting in settings.items()}
+    return recent_layers.predict(layer, exact, tasks)[0]
+
+
+def in_float64():
+    return sample(F, N, 50, torch.Generator().manual_seed(0)).to(torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("id", "decays", "rule", "its"),
+    [
+        ("kda", CHANNELS, RECENT["kda"], {"rate": 0.8, "decays": CHANNELS}),
+        ("kda-half", CHANNELS, RECENT["kda"], {"rate": 0.8, "decays": CHANNELS}),
+        ("gated-half", CHANNELS[:1], RULES["gated"], {"rate": 0.8, "decay": 0.9}),
+        # two steps on a pair are one, at 1 − (1 − 0.8) (1 − 0.6)
+        ("product", None, RULES["unit"], {"rate": 0.92}),
+    ],
+)
+def test_a_constructed_layer_is_its_rule(id, decays, rule, its):
+    layer = LAYERS[id]
+    tasks = in_float64()
+    answer = constructed_answers(layer, written(layer, decays), tasks)
+    torch.testing.assert_close(answer, answers(rule, tasks, its), atol=1e-12, rtol=1e-12)
+
+
+def test_with_the_older_pair_first_deltaproduct_is_its_rule():
+    layer = recent_layers.Layer("older", "older first", pairs=2, takes=(1, 0))
+    tasks = in_float64()
+    answer = constructed_answers(layer, {"rates": RATES[[0, 0]]}, tasks)
+    wanted = answers(RECENT["product"], tasks, {"rate": 0.8, "reach": 2.0})
+    torch.testing.assert_close(answer, wanted, atol=1e-12, rtol=1e-12)
+    # steps on a pair follow each other: all but the last are the delta rule at 1 − (1 − b)²
+    rates = 0.96, 0.8
+    first = rules.after(RULES["unit"], tasks.x[: N - 1], tasks.y[: N - 1], {"rate": rates[0]})
+    last = RULES["unit"].update(first, tasks.x[N - 1], tasks.y[N - 1], {"rate": rates[1]})
+    by_hand = rules.predict(RULES["unit"], last, tasks.x[-1], {})
+    torch.testing.assert_close(answer, by_hand, atol=1e-12, rtol=1e-12)
+
+
+def test_with_the_newer_pair_first_deltaproduct_goes_back():
+    """By a loop over one task."""
+    layer = LAYERS["product-two"]
+    tasks = in_float64()
+    x, y = (of[..., 0].numpy() for of in (tasks.x, tasks.y))
+    W = np.zeros((F, F))
+    for t in range(N):
+        for rate, pair in zip(RATES.numpy(), (t, t - 1), strict=True):
+            if pair >= 0:
+                k = x[pair] / np.linalg.norm(x[pair])
+                W = W @ (np.eye(F) - rate * np.outer(k, k)) + rate * np.outer(
+                    y[pair] / np.linalg.norm(x[pair]), k
+                )
+    answer = constructed_answers(layer, {"rates": RATES}, tasks, gain=0.5)[:, 0]
+    np.testing.assert_allclose(answer.numpy(), 0.5 * W @ x[-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=lambda layer: layer.id)
+def test_coefficients_of_a_layer_are_its_answers(layer):
+    """The form in which it is tuned, and the one in which it is trained."""
+    tasks = in_float64()
+    settings = written(layer, CHANNELS[: layer.channels(F)])
+    v = recent_layers.coefficients(layer, tasks.x[:-1], settings)
+    W = torch.einsum("top,tip->oip", tasks.y[:-1], v)
+    answer = constructed_answers(layer, settings, tasks)
+    torch.testing.assert_close(answer, rules.applied(W, tasks.x[-1]), atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("layer", LAYERS.values(), ids=lambda layer: layer.id)
+def test_tuned_layers_lose_on_tasks_what_is_said(layer, monkeypatch):
+    monkeypatch.setattr(expected, "PROMPTS", (2**14, 2**22))
+    settings, gain, share = recent_layers.tuned(layer, F, 5, 0.0)
+    drift = layer.drift(F, 0.0)
+    tasks = window.draw(F, 5, 40_000, torch.Generator().manual_seed(6), drift)
+    weights = recent_layers.constructed(layer, settings, gain)
+    error = (recent_layers.predict(layer, weights, tasks)[0] - tasks.y[-1]).square().mean()
+    assert float(error / tasks.y[-1].square().mean()) == pytest.approx(share, rel=0.03)
+    drifting = recent.half_of(F).numpy() > 0
+    if layer.id == "kda-half":
+        decays = settings["decays"].numpy()
+        assert decays[drifting].max() < 0.95 < 0.98 < decays[~drifting].min()
+
+
+def test_columns_drift_as_fast_as_is_said_and_others_stay():
+    drift = torch.tensor([0.6, 0.0, 0.0])
+    tasks = window.draw(3, 2, 60_000, torch.Generator().manual_seed(7), drift)
+    for feature, kept in ((0, 0.8), (1, 1.0), (2, 1.0)):
+        x, y = tasks.x[:, feature], tasks.y
+        product = (y[0] * x[0] * y[1] * x[1]).mean() / x.square().mean() ** 2
+        assert float(product) == pytest.approx(kept, abs=0.06)

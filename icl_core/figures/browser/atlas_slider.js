@@ -81,7 +81,7 @@ class AtlasSlider {
   }
 
   share(index) {
-    return `${(100 * index) / (this.texts.length - 1)}%`;
+    return `${(100 * index) / Math.max(1, this.texts.length - 1)}%`;
   }
 
   /* Put the thumb at a stop. */

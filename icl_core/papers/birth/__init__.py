@@ -56,6 +56,7 @@ PAPER = Paper(
         version=2,
         date=datetime.date(2023, 11, 6),
         venue="NeurIPS 2023",
+        code=(("albietz/transformer-birth", "165e11a"),),
     ),
     follow_ups=(
         FollowUp(

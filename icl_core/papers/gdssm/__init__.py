@@ -6,6 +6,7 @@ from icl_core.contract.experiment import Paper
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
+from icl_core.papers.gdssm.states_lesson import LESSON as STATES_LESSON
 from icl_core.papers.gdssm.words import WORDS
 
 PAPER = Paper(
@@ -26,6 +27,8 @@ PAPER = Paper(
         arxiv="2410.11687",
         version=1,
         date=datetime.date(2024, 10, 15),
+        code=(("Efficient-Scalable-Machine-Learning/gd-ssm", "92f4555"),),
+        measured_errata="corrections.table",
     ),
     follow_ups=(
         FollowUp(
@@ -90,7 +93,7 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
-    lessons=(LESSON,),
+    lessons=(LESSON, STATES_LESSON),
     learners="learners",
     order=3,
 )

@@ -21,6 +21,12 @@ PAPER = Paper(
         arxiv="2410.07263",
         version=3,
         date=datetime.date(2025, 2, 1),
+        code=(
+            ("SanchayanDutta/LinearTransformer", "c232288"),
+            ("SanchayanDutta/NeurIPS-2025", "01d5ab1"),
+        ),
+        measured_errata="theorems.errata",
+        code_differs="theorems.code",
     ),
     follow_ups=(
         FollowUp(

@@ -1,8 +1,10 @@
 /* The address is the state of the page, in the same fields as in the dashboard: `#birth?experiment=induction&step=300`.
    It stands behind the #, so that the site needs no server. */
 
-const PAGE_FIELDS = ["experiment", "preset", "step", "drawer", "beat", "tour", "lesson", "marks", "claim", "end", "panel"];
+const PAGE_FIELDS = ["experiment", "preset", "step", "drawer", "beat", "tour", "lesson", "marks", "end", "panel"];
 const LASTING_FIELDS = ["projector", "embed"];
+
+const pick = (fields, names) => Object.fromEntries(Object.entries(fields).filter(([name]) => names.includes(name)));
 
 /* The page and the fields that an address asks for. */
 const readAddress = (hash = location.hash) => {
@@ -16,11 +18,12 @@ const addressOf = (page, fields) => {
   return `#${page}${query ? `?${query}` : ""}`;
 };
 
+/* The fields of the present address that stay from page to page. */
+const lasting = () => pick(readAddress().fields, LASTING_FIELDS);
+
 /* Go to a state of the site; `stays` does so without a step for the browser's Back. */
 const go = (page, fields, stays = false) => {
-  const lasting = LASTING_FIELDS.filter((name) => name in readAddress().fields);
-  const kept = Object.fromEntries(lasting.map((name) => [name, readAddress().fields[name]]));
-  const address = addressOf(page, { ...kept, ...fields });
+  const address = addressOf(page, { ...lasting(), ...fields });
   if (address === location.hash) return;
   if (stays) location.replace(address);
   else location.hash = address;
@@ -53,7 +56,8 @@ const ownLinks = (root) => {
       if (href.startsWith("http")) Object.assign(link, { target: "_blank", rel: "noopener" });
       continue;
     }
-    link.setAttribute("href", `#${href}`);
+    const { page, fields } = readAddress(href);
+    link.setAttribute("href", addressOf(page, { ...lasting(), ...fields }));
     link.removeAttribute("target");
   }
   return root;

@@ -8,6 +8,7 @@ const taking = new Map(); // who waits for a script, by name
 window.iclTake = (name, text) => {
   taking.get(name)?.(unpackText(text));
   taking.delete(name);
+  values.get(name)?.catch(() => values.delete(name)); // it may be loaded again
 };
 
 const unpackText = async (text) => {
@@ -38,11 +39,13 @@ const begin = (name) =>
     taking.set(name, resolve);
     const script = document.createElement("script");
     script.src = `data/${name}.js`;
-    script.onload = () => script.remove();
-    script.onerror = () => {
+    const end = () => {
       script.remove();
+      if (!taking.delete(name)) return; // it has come
       values.delete(name);
-      reject(new Error(`The site has no file data/${name}.js.`));
+      reject(new Error(`The site has no file data/${name}.js, or it is damaged.`));
     };
+    script.onload = end; // a host may answer with a page of its own
+    script.onerror = end;
     document.head.append(script);
   });

@@ -1,14 +1,17 @@
-/* The page of a paper: one of its experiments, at the state that the address names. */
+/* The page of an experiment, at the state that the address names. */
 
 const opened = new Set(); // experiments whose film has played by itself in this visit
+const SEATS = ["seat", "seat-wide", "panel-half", "panel-wide"];
 
 class ExperimentPage {
-  constructor(root, site, paper) {
+  constructor(root, site, paper, lessons) {
     this.site = site;
     this.paper = paper;
+    this.lessons = lessons;
     const sidebar = h("aside", { "data-testid": "stSidebar", "aria-label": "Settings" });
     const block = h("div", { "data-testid": "stMainBlockContainer", class: "block-container" });
-    root.append(sidebar, h("main", { "data-testid": "stMain", id: "main", tabindex: "-1" }, block));
+    this.main = h("main", { "data-testid": "stMain", id: "main", tabindex: "-1" }, block);
+    root.append(sidebar, this.main);
     this.header = h("div", { class: "st-key-header" });
     const above = h("div", { class: "above" });
     const below = h("div", { class: "below" });
@@ -22,19 +25,20 @@ class ExperimentPage {
     const words = h("span", { hidden: true });
     const links = h("span", { hidden: true });
     block.append(words, links);
-    this.ends = [
-      iclLinks({ parentElement: links, data: { cells: [], choosing: [], pinned: null }, setTriggerValue: () => {} }),
-      load(paper).then(({ meanings }) => iclWords({ parentElement: words, data: meanings })),
-    ];
+    this.ends = [iclLinks({ parentElement: links, data: { cells: [], choosing: [], pinned: null }, setTriggerValue: () => {} })];
+    load(paper).then(({ meanings }) => {
+      if (!this.hasEnded) this.ends.push(iclWords({ parentElement: words, data: meanings }));
+    });
     this.asked = 0;
+    this.hasEnded = false;
   }
 
   /* Show the state that the address names. */
   async show(fields, theme) {
     const asked = (this.asked += 1);
-    const state = await this.read(fields, theme);
-    if (asked !== this.asked) return; // another state has been asked for since
-    const isFirst = !this.state || this.state.id !== state.id;
+    const state = await readState(this.site, this.paper, this.lessons, fields, theme);
+    if (asked !== this.asked || this.hasEnded) return; // another state has been asked for since
+    const isFirst = !this.state;
     this.state = state;
     document.title = `${state.texts.title} · in-context learning`;
     if (isFirst) this.showHeader(state);
@@ -42,91 +46,23 @@ class ExperimentPage {
     this.prefetch(state);
   }
 
-  async read(fields, theme) {
-    const lesson = this.lessonOf(fields);
-    const of = this.site.papers.find(({ name }) => name === this.paper);
-    const name = lesson?.experiment ?? (of.experiments.some(({ name: other }) => other === fields.experiment) ? fields.experiment : of.experiments[0].name);
-    const id = `${this.paper}.${name}`;
-    const texts = await load(id);
-    const wanted = lesson?.preset ?? fields.preset;
-    const preset = texts.presets.find((other) => other.name === wanted) ?? texts.presets[0];
-    const asked = { ...knobFields(fields), ...(lesson?.fixed ?? {}) };
-    const [first, run] = Object.entries(texts.runs).find(([, { presets }]) => presets.includes(preset.name));
-    const values = texts.fields.map((field, at) => asked[field] ?? run.values[at]);
-    const file = this.find(texts, values, first) ?? first;
-    const isOwn = String(values) !== String(run.values);
-    const { base, views, values: shown } = texts.runs[file];
-    const view = Object.fromEntries(Object.entries(asked).filter(([field, value]) => field in base && base[field] !== value && field !== "snapshot"));
-    const variant = views[queryOf(view)];
-    const choices = Object.values(texts.runs[file].drawers).flatMap(({ knobs }) => knobs.map((knob) => knob.name));
-    const isUnknown = !variant && Object.keys(view).some((field) => !choices.includes(field));
-    const isMissing = isUnknown || String(shown) !== String(values) || this.needsMore(texts, asked, base);
-    const own = variant ? await load(`${id}/${variant}`) : null;
-    const scene = alone(withView(await load(`${id}/${file}`), own), fields.panel);
-    const storyOf = lesson?.preset ?? texts.presets[0].name;
-    const isStorys = preset.name === storyOf && !isOwn;
-    return {
-      id, name, paper: this.paper, texts, preset, values: shown, isOwn, fields, theme, lesson, scene,
-      file: variant ?? file,
-      ownDrawers: own?.drawers ?? [],
-      drawerChoices: texts.runs[file].drawers,
-      view,
-      isMissing: Boolean(isMissing),
-      beats: isStorys ? (texts.beats[storyOf] ?? []) : [],
-      hasStory: Boolean(Object.keys(texts.beats).length),
-      task: texts.tasks[file] ?? Object.values(texts.tasks)[0],
-      bridge: await this.bridge(fields),
-      next: this.nextOf(of, name),
-      tries: texts.tries,
-    };
-  }
-
-  /* The sentence that leads into this paper, where the tour through all papers enters it. */
-  async bridge({ tour, beat, experiment }) {
-    const stops = this.site.tours[tour] ?? [];
-    const here = stops.findIndex((stop) => stop.join() === [this.paper, experiment, beat].join());
-    const enters = tour === "all" && here > 0 && stops[here - 1][0] !== this.paper;
-    return enters ? (await load(this.paper)).bridge : "";
-  }
-
-  nextOf({ experiments }, name) {
-    return experiments[experiments.findIndex((other) => other.name === name) + 1];
-  }
-
-  /* Whether the address has settings that the site knows nothing of. */
-  needsMore(texts, own, base) {
-    const known = [...texts.fields, ...Object.keys(base), "snapshot"];
-    return Object.keys(own).some((field) => !known.includes(field));
-  }
-
-  lessonOf({ lesson }) {
-    return this.lessons?.find(({ name, paper }) => name === lesson && paper === this.paper) ?? null;
-  }
-
-  /* The file of the run that has these values of the settings in which runs differ, best `first`. */
-  find(texts, values, first) {
-    const wanted = String(values);
-    if (String(texts.runs[first].values) === wanted) return first;
-    return Object.keys(texts.runs).find((file) => String(texts.runs[file].values) === wanted);
-  }
-
   /* The run that differs from the one on screen in one setting alone. */
-  runAt({ texts, values, file }, at, value) {
+  runAt({ texts, values, runFile }, at, value) {
     const others = values.map((own, index) => (index === at ? value : own));
-    return this.find(texts, others, file.split("-")[0]);
+    return fileOf(texts, others, runFile);
   }
 
   move(field, value) {
     const { texts, preset } = this.state;
-    const [, run] = Object.entries(texts.runs).find(([, { presets }]) => presets.includes(preset.name));
+    const [, run] = runOfPreset(texts, preset);
     const isPresets = run.values[texts.fields.indexOf(field)] === value;
     change({ [field]: isPresets ? "" : value, beat: "", marks: "" }, true);
   }
 
   /* What a field of the view is in the run's own view. */
   baseOf(field) {
-    const { texts, file } = this.state;
-    return texts.runs[file.split("-")[0]].base[field];
+    const { texts, runFile } = this.state;
+    return texts.runs[runFile].base[field];
   }
 
   presetFields(preset) {
@@ -134,64 +70,67 @@ class ExperimentPage {
     return { experiment: name, preset: preset === texts.presets[0].name ? "" : preset, lesson: lesson?.name };
   }
 
+  /* Go to the story's first beat, on the run that it is told of. */
   startOver() {
-    const { name, texts } = this.state;
-    go(this.paper, { experiment: name, beat: Object.values(texts.beats)[0][0].name });
+    const { name, texts, lesson, fields } = this.state;
+    const [[preset, [beat]]] = Object.entries(texts.beats).filter(([, { length }]) => length);
+    go(this.paper, { ...this.presetFields(preset), experiment: name, beat: beat.name, lesson: lesson?.name, tour: fields.tour });
   }
 
   refresh(isFirst = false) {
     const { state } = this;
     const place = this.story.placeIn(state);
-    const { fields, scene, theme } = state;
+    const { fields, theme } = state;
+    const scene = place.question ? state.untouched : state.scene;
     const step = fields.step === undefined ? NaN : Number(fields.step);
     const named = scene.steps.findLastIndex((other) => other <= step);
     const at = Math.max(0, Number.isNaN(step) ? (place.at ?? scene.at) : named);
     const isNamed = fields.step !== undefined || place.beat || state.lesson;
-    const options = { beat: place.question ? "" : (place.beat?.name ?? ""), marks: place.marks, play: !isNamed && !state.isMissing && !opened.has(state.id) };
-    const isPlaying = this.stage.clockData && place.beat && place.beat !== this.beat && !place.question;
+    const beat = place.question ? "" : (place.beat?.name ?? "");
+    const options = { beat, marks: place.marks, play: !isNamed && !state.problems.length && !opened.has(state.id) };
+    const isPlaying = this.stage.clockData && beat && place.beat !== this.beat;
     this.beat = place.beat;
     opened.add(state.id);
     this.stage.show(scene, at, theme, options);
     if (isPlaying && fields.step === undefined) this.stage.head.iclClock?.playTo(at);
     this.outline(place);
     this.story.show(state, place);
-    this.sidebar.show(state);
-    this.drawers.show(state).then(() => this.outline(place));
+    this.sidebar.show(state, place);
+    if (fields.drawer && !place.beat && fields.drawer !== this.drawers.name) this.drawers.isWanted = true;
+    this.drawers.show(state).then(() => state === this.state && !this.hasEnded && this.outline(this.story.placeIn(state)));
     this.say(state);
-    if (isFirst && !fields.embed) document.querySelector("#main").focus({ preventScroll: true });
+    if (isFirst && !fields.embed) this.main.focus({ preventScroll: true });
   }
 
   /* Outline the panels that the story speaks of, dim the others, and hide what questions ask about. */
   outline({ marks, hides }) {
-    const root = document.querySelector("#main");
-    const isOf = (seat, names) => names.map(slug).some((name) => [...seat.classList].some((one) => new RegExp(`^st-key-(seat|seat-wide|panel-half|panel-wide)-`).test(one) && one.endsWith(`-${name}`) && one.replace(/^st-key-(seat-wide|seat|panel-half|panel-wide)-/, "") === name));
-    const seats = root.querySelectorAll('[class*="st-key-seat-"], [class*="st-key-panel-"]');
-    for (const seat of seats) {
+    const isOf = (seat, names) => names.map(slug).some((name) => SEATS.some((kind) => seat.classList.contains(`st-key-${kind}-${name}`)));
+    for (const seat of this.main.querySelectorAll('[class*="st-key-seat-"], [class*="st-key-panel-"]')) {
       seat.classList.toggle("outlined", isOf(seat, marks));
       seat.classList.toggle("withheld", isOf(seat, hides));
     }
-    const stage = root.querySelector('[class*="st-key-stage-"]');
+    const stage = this.main.querySelector('[class*="st-key-stage-"]');
     stage?.classList.toggle("speaks", Boolean(stage.querySelector(".outlined")));
     this.stage.head.classList.toggle("no-headline", hides.includes("headline"));
     this.stage.head.classList.toggle("no-marks", hides.includes("marks"));
   }
 
-  /* Say where the site has not what the address asks for. */
-  say({ isMissing }) {
+  /* Say what the address asks for and the site has not. */
+  say({ problems }) {
     this.header.querySelector(".missing")?.remove();
-    if (!isMissing) return;
-    const words = "The site has no run of these settings: they need the dashboard, which trains them. You see the nearest that it has.";
-    this.header.append(h("p", { class: "missing", role: "status" }, words));
+    if (problems.length) this.header.append(h("p", { class: "missing", role: "status" }, problems.join(" ")));
   }
 
   showHeader({ texts, name, lesson }) {
     const of = this.site.papers.find((paper) => paper.name === this.paper);
     const verdict = h("span", { class: "st-key-verdicts" });
-    load(`${this.paper}.${name}/evidence`).then(({ line }) => {
-      if (line) verdict.replaceChildren(h("button", { type: "button", class: "plain", onclick: () => change({ drawer: "Evidence" }) }, `${line} ▸`));
-    });
+    if (!lesson?.hidden.includes("Evidence")) {
+      load(`${this.paper}.${name}/evidence`).then(({ line }) => {
+        if (line) verdict.replaceChildren(h("button", { type: "button", class: "plain", onclick: () => change({ drawer: "Evidence" }) }, `${line} ▸`));
+      });
+    }
     const list = of.experiments.map((other) => linkTo(other.title, this.paper, { experiment: other.name }, other.name === name ? { "aria-current": "page" } : {}));
-    const choice = lesson || of.experiments.length < 2 ? texts.title : popover(`${texts.title} ▾`, h("nav", { class: "list", "aria-label": "Experiments" }, list), { class: "st-key-experiments" });
+    const choice = lesson || of.experiments.length < 2 ? texts.title : popover(`${texts.title} ▾`, () => h("nav", { class: "list", "aria-label": "Experiments" }, list), { class: "st-key-experiments" });
     this.header.replaceChildren(h("h1", {}, of.title), choice, verdict);
   }
 
@@ -212,17 +151,18 @@ class ExperimentPage {
     }, 300);
   }
 
+  /* The clock has come to rest at a step. */
   rested(step) {
-    const { scene } = this.state;
-    change({ step: step === scene.steps[scene.at] && !this.state.fields.beat ? "" : step }, true);
+    const { scene, fields } = this.state;
+    change({ step: step === scene.steps[scene.at] && !fields.beat ? "" : step });
   }
 
   end() {
+    this.hasEnded = true;
     window.clearTimeout(this.ahead);
     this.drawers.clear();
     this.stage.end();
-    this.ends[0]();
-    this.ends[1].then((end) => end());
-    for (const { slider } of this.sidebar.sliders.values()) slider.end();
+    for (const end of this.ends) end();
+    this.sidebar.end();
   }
 }

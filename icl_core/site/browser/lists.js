@@ -1,4 +1,6 @@
-/* The other pages: the start with its film, the gallery, the lessons, the claims, and the end of a tour. */
+/* The other pages: the start with its film, the gallery, the lessons, the claims, and the end of a tour. Each is drawn into
+   a place of its own; what it returns, if anything, begins what moves once that is on the page, and returns what ends
+   it. */
 
 const TITLE = "How models learn in context";
 const WHAT =
@@ -31,15 +33,16 @@ const showFront = async (root, site, theme) => {
     { class: "st-key-opening-words" },
     h("h2", {}, opening.title),
     h("div", { html: opening.say }),
-    h("p", {}, linkTo("Take the ten-minute tour", first[0], { experiment: first[1], beat: first[2], tour: "all" }, { class: "button primary" })),
+    h("p", {}, linkTo("Take the ten-minute tour", first[0], { experiment: first[1], beat: first[2], tour: "all", ...first[3] }, { class: "button primary" })),
     h("p", {}, linkTo("Open the experiment", opening.experiment.split(".")[0], { experiment: opening.experiment.split(".")[1] })),
     h("p", {}, linkTo("Gallery of all findings", "gallery", {})),
     lessons.length && h("p", {}, linkTo("Lessons, ready to teach", "lessons", {})),
   );
+  const charts = []; // drawn once the page is there
   const drawn = cards.map(({ name, title, found, figure, alt }) => {
-    const plot = h("div", { role: "img", "aria-label": alt });
-    if (figure) drawChart(plot, figure, site, { ...theme, projector: false });
-    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && h("div", { class: "stPlotlyChart" }, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
+    const plot = h("div");
+    if (figure) charts.push([plot, figure]);
+    return h("section", { class: "card" }, h("h3", {}, title), h("p", {}, found), figure && chartBox(alt, plot), h("p", {}, linkTo(`Open ${title}`, name, {})));
   });
   mainOf(
     root,
@@ -51,10 +54,13 @@ const showFront = async (root, site, theme) => {
     h("div", { html: bars }),
     linkTo("All claims, and what was measured", "claims", {}),
   );
-  if (!opening) return () => {};
-  const stage = new Stage(film, site, () => {});
-  stage.show(opening, opening.at, { ...theme, projector: false }, { play: true });
-  return () => stage.end();
+  return () => {
+    for (const [plot, figure] of charts) drawChart(plot, figure, site, { ...theme, projector: false });
+    if (!opening) return () => {};
+    const stage = new Stage(film, site, () => {});
+    stage.show(opening, opening.at, { ...theme, projector: false }, { play: true });
+    return () => stage.end();
+  };
 };
 
 const showGallery = async (root, site, theme) => {
@@ -116,7 +122,7 @@ const showLessons = async (root) => {
 };
 
 const showClaims = async (root) => {
-  const { bars, kinds, verdicts, papers } = await load("claims");
+  const { bars, rule, kinds, verdicts, papers } = await load("claims");
   const choices = { paper: "", kind: "", verdict: "" };
   const select = (name, label, options) => {
     const choose = ({ target }) => {
@@ -161,7 +167,5 @@ const showClaims = async (root) => {
     });
     none.hidden = shown > 0;
   };
-  const rule =
-    "Each claim is tested in every run at its own setting, and counts as reproduced only if it holds in all of them. ± is one standard error. A value that is not on one side of the limit with 95% confidence (Student's t) leaves the claim undecided.";
   mainOf(root, h("h1", {}, "What the papers claim, and what comes out here"), h("div", { html: bars }), filters, none, sections, h("p", { class: "small" }, rule));
 };

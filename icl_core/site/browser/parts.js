@@ -16,14 +16,25 @@ const h = (tag, attributes = {}, ...children) => {
 const calmly = () => (window.matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 const slug = (name) => name.replaceAll(" ", "-");
 
-/* A button that opens what stands below it, and closes with Escape or a click elsewhere. */
+/* Put what a button opens below it, within the window, whatever box the button stands in. */
+const stand = (body, button) => {
+  const { left, bottom } = button.getBoundingClientRect();
+  const { width, height } = body.getBoundingClientRect();
+  body.style.left = `${Math.max(8, Math.min(left, window.innerWidth - width - 8))}px`;
+  body.style.top = `${Math.max(8, Math.min(bottom + 4, window.innerHeight - height - 8))}px`;
+};
+
+/* A button that opens what `content()` returns below it, and closes with Escape or a click elsewhere. */
 const popover = (label, content, attributes = {}) => {
-  const body = h("div", { class: "popover", hidden: true }, content);
+  const body = h("div", { class: "popover", hidden: true });
   const button = h("button", { type: "button", "aria-expanded": "false", ...attributes }, label);
   const root = h("span", { class: "opens" }, button, body);
   const show = (open) => {
     body.hidden = !open;
+    if (open) body.replaceChildren(...[content()].flat(Infinity).filter(Boolean));
+    ownLinks(body);
     button.setAttribute("aria-expanded", String(open));
+    if (open) stand(body, button);
     if (open) document.addEventListener("click", outside, true);
     else document.removeEventListener("click", outside, true);
   };
@@ -40,38 +51,59 @@ const popover = (label, content, attributes = {}) => {
   return root;
 };
 
-const linkTo = (label, page, fields, attributes = {}) => h("a", { href: addressOf(page, fields), ...attributes }, label);
+const linkTo = (label, page, fields, attributes = {}) =>
+  h("a", { href: addressOf(page, { ...lasting(), ...fields }), ...attributes }, label);
 
 /* A command, with a button that copies it. */
 const command = (text) => {
   const button = h("button", { type: "button", class: "copy", "aria-label": `Copy: ${text}` }, "Copy");
   button.onclick = async () => {
-    await navigator.clipboard?.writeText(text);
-    button.textContent = "Copied";
+    const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false); // none without https
+    button.textContent = copied ? "Copied" : "Select it, and copy by keys";
   };
   return h("span", { class: "command" }, h("code", {}, text), button);
 };
 
-/* The visit's answers: to questions of beats and to exercises. They outlive a reload. */
-const answers = {
-  get(key) {
-    return sessionStorage.getItem(`icl ${key}`);
-  },
-  put(key, value) {
-    sessionStorage.setItem(`icl ${key}`, value);
-  },
-  clear(beginning) {
-    for (const key of Object.keys(sessionStorage)) if (key.startsWith(`icl ${beginning}`)) sessionStorage.removeItem(key);
-  },
+/* What a browser keeps under a name: for the visit, or longer. A page opened from a disk, or in a frame, may have no
+   storage; it is then kept until the page is left. */
+const keeper = (storageOf) => {
+  const own = new Map();
+  const attempt = (act, instead) => {
+    try {
+      return act(storageOf());
+    } catch (error) {
+      return instead();
+    }
+  };
+  return {
+    get: (key) => attempt((storage) => storage.getItem(`icl ${key}`), () => own.get(key) ?? null),
+    put: (key, value) => attempt((storage) => storage.setItem(`icl ${key}`, value), () => own.set(key, value)),
+    drop: (key) => attempt((storage) => storage.removeItem(`icl ${key}`), () => own.delete(key)),
+  };
 };
+
+const answers = keeper(() => sessionStorage); // to questions of beats and to exercises
+const chosen = keeper(() => localStorage); // the theme
+
+/* The box of a chart, which a screen reader calls by its label. */
+const chartBox = (label, plot) =>
+  h("div", { class: "stPlotlyChart", "data-testid": "stPlotlyChart", role: "figure", "aria-label": label }, plot);
 
 /* A chart that fits its place: the figure as the core made it, in the visitor's theme. */
 const drawChart = async (place, figure, site, theme, fills = false) => {
   await plotlyIsThere;
+  if (!place.isConnected) return; // what it was for has left
   const { data, layout } = structuredClone(themed(figure, theme, site));
-  const drawn = await window.Plotly.newPlot(place, data, fills ? { ...layout, ...sizeOf(place) } : layout, site.plotly);
+  await window.Plotly.newPlot(place, data, fills ? { ...layout, ...sizeOf(place) } : layout, site.plotly);
   if (fills) sizes.observe(place.parentElement);
-  return drawn;
+};
+
+/* Let go of the charts in a part of the page. */
+const purge = (root) => {
+  for (const plot of root.querySelectorAll(".js-plotly-plot")) {
+    sizes.unobserve(plot.parentElement);
+    window.Plotly?.purge(plot);
+  }
 };
 
 const sizeOf = ({ parentElement: { clientWidth: width, clientHeight: height } }) => ({ width, height });

@@ -2,22 +2,6 @@
 
 const PAGES = { "": showFront, gallery: showGallery, lessons: showLessons, claims: showClaims };
 
-/* A choice that outlives the visit; a page opened from a disk may have no storage. */
-const remembered = (name) => {
-  try {
-    return localStorage.getItem(`icl ${name}`);
-  } catch (error) {
-    return null;
-  }
-};
-const remember = (name, value) => {
-  try {
-    localStorage.setItem(`icl ${name}`, value);
-  } catch (error) {
-    console.info("This browser keeps no choices for the next visit.");
-  }
-};
-
 class Site {
   constructor(root, site) {
     this.site = site;
@@ -26,9 +10,12 @@ class Site {
     this.place = h("div", { class: "page" });
     root.replaceChildren(h("a", { class: "skip", href: "#main", onclick: (event) => this.skip(event) }, "Skip to the page"), this.menu, this.place);
     this.page = null;
-    this.shown = null; // the page and what of it
+    this.shown = null; // the page on screen and what of it
+    this.asked = null; // the one that was asked for last
     iclLargePanel();
+    iclFigures();
     window.addEventListener("hashchange", () => this.route());
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.route());
     this.route();
   }
 
@@ -38,8 +25,8 @@ class Site {
   }
 
   get theme() {
-    const chosen = remembered("theme");
-    const dark = chosen ? chosen === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
+    const own = chosen.get("theme");
+    const dark = own ? own === "dark" : window.matchMedia("(prefers-color-scheme: dark)").matches;
     return { dark, projector: "projector" in readAddress().fields };
   }
 
@@ -56,27 +43,32 @@ class Site {
     // an experiment has a page of its own, which then follows the address
     const shows = paper ? `${fields.lesson ?? ""} ${fields.experiment ?? ""}` : `${themeName(theme)} ${JSON.stringify(fields)}`;
     const wanted = `${page} ${shows}`;
-    if (wanted !== this.shown) await this.open(wanted, paper, page, fields, theme);
-    if (paper && this.page instanceof ExperimentPage) await this.page.show(fields, theme);
+    try {
+      if (wanted !== this.shown) await this.open(wanted, paper, page, fields, theme);
+      if (wanted === this.shown) await this.page?.show?.(fields, theme);
+    } catch (problem) {
+      console.warn(problem);
+      this.shown = null;
+      if (wanted === this.asked) this.place.replaceChildren(h("p", { class: "failed", role: "alert" }, problem.message));
+    }
   }
 
+  /* Put another page into the place of the one that is there, once it has what it needs; nothing if yet another one has
+     been asked for meanwhile. */
   async open(wanted, paper, page, fields, theme) {
-    this.shown = wanted;
-    this.page?.end?.();
-    if (typeof this.page === "function") this.page();
-    this.place.replaceChildren();
-    window.scrollTo(0, 0);
-    if (paper) {
-      this.page = new ExperimentPage(this.place, this.site, page);
-      if (fields.lesson || this.site.lessons.some((lesson) => lesson.paper === page)) this.page.lessons = await load("lessons");
-      return;
-    }
-    const show = fields.end && !page ? showEnd : (PAGES[page] ?? PAGES[""]);
+    this.asked = wanted;
+    const lessons = paper && this.site.lessons.some((lesson) => lesson.paper === page) ? await load("lessons") : [];
     const place = h("div", { class: "page" });
-    this.page = (await show(place, this.site, theme, fields)) ?? null;
-    if (wanted !== this.shown) return;
-    document.title = `${document.querySelector(".here")?.textContent ?? TITLE} · in-context learning`;
+    const show = fields.end && !page ? showEnd : Object.hasOwn(PAGES, page) ? PAGES[page] : PAGES[""];
+    const begin = paper ? null : await show(place, this.site, theme, fields);
+    if (wanted !== this.asked) return;
+    this.page?.end();
+    purge(this.place);
     this.place.replaceChildren(...place.childNodes);
+    window.scrollTo(0, 0);
+    this.shown = wanted;
+    this.page = paper ? new ExperimentPage(this.place, this.site, page, lessons) : { end: begin?.() ?? (() => {}) };
+    if (!paper) document.title = `${page ? document.querySelector("h1").textContent : TITLE} · in-context learning`;
   }
 
   drawMenu(page, theme) {
@@ -96,7 +88,7 @@ class Site {
   }
 
   choose({ dark }) {
-    remember("theme", dark ? "light" : "dark");
+    chosen.put("theme", dark ? "light" : "dark");
     this.route();
   }
 
@@ -108,4 +100,7 @@ class Site {
 }
 
 window.iclStage ??= { panels: new Map(), clocks: new Map() };
-load("site").then((site) => new Site(document.querySelector("[data-testid=stApp]"), site));
+load("site").then(
+  (site) => new Site(document.querySelector("[data-testid=stApp]"), site),
+  (problem) => document.querySelector("[data-testid=stApp]").append(h("p", { class: "failed", role: "alert" }, problem.message)),
+);

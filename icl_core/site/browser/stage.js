@@ -43,7 +43,7 @@ class Stage {
   take(panel, run, look, theme) {
     const film = `${panel.film} ${look}`;
     const named = (part) => {
-      const { layout, ...shown } = themed(part, theme, this.site);
+      const { layout, ...shown } = themed(part, theme, this.site, panel.whole);
       return { ...shown, layout: layout.meta ? { ...layout, meta: { ...layout.meta, film } } : layout };
     };
     const whole = named(panel.whole);
@@ -52,10 +52,11 @@ class Stage {
     this.describe(panel);
   }
 
-  describe({ name, caption, whose, low }) {
+  describe({ name, titles, caption, whose, low }) {
     const mark = this.place.querySelector(`[data-of="${CSS.escape(name)}"]`);
     const text = whose ? `${whose[0].toUpperCase()}${whose.slice(1)}. ${caption}` : caption;
     if (!mark) return;
+    if (titles.length === 1) mark.parentElement.querySelector("[data-title]").textContent = titles[0]; // no clock writes it
     mark.setAttribute("aria-label", text);
     mark.dataset.caption = text;
     const tag = mark.parentElement.querySelector(".whose");
@@ -65,7 +66,7 @@ class Stage {
 
   /* Lay out the seats, and draw the charts that the clock then moves. */
   seat(scene, theme) {
-    for (const plot of this.place.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
+    purge(this.place);
     const seats = scene.panels.map((panel) => this.seatOf(panel, theme));
     this.place.replaceChildren(h("div", { class: `st-key-${scene.seating}` }, seats));
   }
@@ -90,11 +91,11 @@ class Stage {
   }
 
   chartOf({ name, whole, caption }, theme) {
-    const plot = h("div", { role: "img", "aria-label": caption });
-    drawChart(plot, { ...whole, layout: { ...whole.layout } }, this.site, theme, true).then(() =>
+    const plot = h("div");
+    drawChart(plot, whole, this.site, theme, true).then(() =>
       window.dispatchEvent(new Event("icl-panel")),
     );
-    return h("div", { class: `st-key-chart-${slug(name)}` }, h("div", { class: "stPlotlyChart" }, plot));
+    return h("div", { class: `st-key-chart-${slug(name)}` }, chartBox(caption, plot));
   }
 
   /* The clock has come to rest at a step. */
@@ -109,7 +110,7 @@ class Stage {
     this.endClock();
     this.shared.clocks.delete(this.key);
     this.shared.panels.clear();
-    for (const plot of this.place.querySelectorAll(".js-plotly-plot")) window.Plotly?.purge(plot);
+    purge(this.place);
   }
 }
 

@@ -1,11 +1,11 @@
 /* Figures come in the light theme. Here they are drawn in the dark one and enlarged for a projector, as the core does it
    (figures/style.py). */
 
-const IN_TEXT = /(?<=color:)#\w{6}/g;
+const IN_TEXT = /(color:)(#\w{6})/g;
 
 const swapped = (value, colours) => {
   if (typeof value === "string") {
-    return (colours[value] ?? value).replace(IN_TEXT, (colour) => colours[colour] ?? colour);
+    return (colours[value] ?? value).replace(IN_TEXT, (_, before, colour) => before + (colours[colour] ?? colour));
   }
   if (Array.isArray(value)) return value.map((item) => swapped(item, colours));
   if (!value || typeof value !== "object") return value;
@@ -25,20 +25,22 @@ const enlargedForRoom = (value, larger, name = "") => {
   return grows ? value * larger.factor : value;
 };
 
-const widerLine = (trace, { line: least }) => {
-  const { type = "scatter", mode = "lines", line = {} } = trace;
-  const width = line.width ?? 2;
-  if (type !== "scatter" || !mode.includes("lines") || !width) return trace;
-  return { ...trace, line: { ...line, width: Math.max(least, width) } };
+/* A trace with a line that is wide enough for a room, if it draws one: `whole` is the trace as its figure has it. */
+const widerLine = (trace, whole, { line: least }) => {
+  const { type, mode, line } = { ...whole, ...trace };
+  const width = line?.width ?? 2;
+  const isLine = (type ?? "scatter") === "scatter" && (mode ?? "lines").includes("lines") && width;
+  return isLine ? { ...trace, line: { ...line, width: Math.max(least, width) } } : trace;
 };
 
-/* A figure, or a frame of one, in a theme: `dark` and `projector` are what the visitor has chosen. */
-const themed = (part, { dark, projector }, { colours, larger }) => {
-  let shown = dark ? { ...part, data: swapped(part.data, colours), layout: swapped(part.layout, colours) } : part;
+/* A figure in a theme, or a frame of the figure `whole`: `dark` and `projector` are what the visitor has chosen. */
+const themed = (part, { dark, projector }, { colours, larger }, whole = part) => {
+  const shown = dark ? { ...part, data: swapped(part.data, colours), layout: swapped(part.layout, colours) } : part;
   if (!projector) return shown;
-  const data = shown.data.map((trace) => {
+  const data = shown.data.map((trace, place) => {
     const grown = enlargedForRoom(trace, larger);
-    return shown === part && !part.traces ? widerLine(grown, larger) : widerLine(grown, larger);
+    if (!part.traces) return widerLine(grown, grown, larger);
+    return trace.line ? widerLine(grown, whole.data[part.traces[place]], larger) : grown; // a frame has what changes
   });
   return { ...shown, data, layout: enlargedForRoom(shown.layout, larger) };
 };

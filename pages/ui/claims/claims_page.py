@@ -50,13 +50,7 @@ def show() -> None:
     if not matches:
         st.markdown("No claim is of this kind and verdict.")
         st.button("Show all claims", on_click=_clear, type="primary")
-    st.caption(
-        "Each claim is tested in every run at its own setting, and counts as reproduced only if "
-        "it holds in all of them; where there are runs at other settings only, it is called “toy”. "
-        "± is one standard error. A value that is not on one side of the limit with 95% "
-        "confidence (Student's t) leaves the claim undecided: of three seeds it must be 4.3 "
-        "standard errors away, of five 2.8."
-    )
+    st.caption(claim_rows.RULE)
     same_tab_links.listen()
 
 

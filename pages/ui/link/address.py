@@ -100,7 +100,7 @@ class Setting:
     @cached_property
     def fixed(self) -> dict[str, Any]:
         """The fields that the lesson sets, and their values."""
-        return lesson_rules.fixed_fields(self.lesson, self.preset)
+        return self.lesson.fixed_fields(self.preset.config) if self.lesson else {}
 
     @cached_property
     def base_view(self) -> Any:

@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from icl_core import registry
-from icl_core.contract import knobs
 from icl_core.contract.experiment import Paper, Preset
-from icl_core.contract.lesson import PRESETS, SETTINGS, TRAIN, Lesson
+from icl_core.contract.lesson import PRESETS, Lesson
 
 LOCKED = "Set by the lesson."
 
@@ -53,18 +52,6 @@ def lesson_preset(lesson: Lesson | None, warnings: list[str]) -> str:
     return lesson.preset
 
 
-def fixed_fields(lesson: Lesson | None, preset: Preset) -> dict[str, Any]:
-    """Return the fields that a lesson sets and their values.
-
-    A lesson without settings, or without training, sets the whole config.
-    """
-    if lesson is None:
-        return {}
-    hides_config = {SETTINGS, TRAIN} & {*lesson.hidden}
-    config_fields = knobs.values(preset.config) if hides_config else {}
-    return {**config_fields, **lesson.fixed}
-
-
 def apply_lesson(
     lesson: Lesson | None, preset: Preset, linked: Mapping[str, Any], warnings: list[str]
 ) -> dict[str, Any]:
@@ -72,7 +59,7 @@ def apply_lesson(
 
     Each replaced value adds a sentence to `warnings`.
     """
-    fixed = fixed_fields(lesson, preset)
+    fixed = lesson.fixed_fields(preset.config) if lesson else {}
     for field, value in linked.items():
         if field in fixed and value != fixed[field]:
             warnings.append(

@@ -17,9 +17,11 @@ from icl_core.figures import frames
 from pages.ui.link import pending_address
 
 _BROWSER = Path(__file__).parents[1] / "browser"
-_JS = "".join(map(frames.browser_file, ("plotly_parts.js", "large_panel.js"))) + "".join(
+_JS = "".join(
+    map(frames.browser_file, ("plotly_parts.js", "large_panel.js", "figures.js"))
+) + "".join(
     (_BROWSER / f"{name}.js").read_text(encoding="utf-8")
-    for name in ("back", "offline", "figures", "drag", "experiments", "cancel", "stays")
+    for name in ("back", "offline", "drag", "experiments", "cancel", "stays")
 )
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
 _KEY = "stays"

@@ -15,6 +15,7 @@ from icl_core import registry
 from icl_core.contract.diagram import Box, Diagram
 from icl_core.contract.drawers import EVIDENCE, GROUPS, WHY, group_of
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Paper, Run
+from icl_core.contract.paper_words import HEADS
 from icl_core.contract.publication import FollowUp, Publication
 from icl_core.contract.seeds import FIELD
 from icl_core.evidence.evidence_html import evidence_html
@@ -263,6 +264,9 @@ def _why(setting: Setting) -> None:
     if paper.errata:
         st.subheader("Errata", anchor=False)
         st.markdown("\n".join(f"- {sentence}" for sentence in paper.errata))
+    if paper.deviations:
+        st.subheader("Where a protocol here is not the paper's", anchor=False)
+        st.table([dict(zip(HEADS["deviations"], row, strict=True)) for row in paper.deviations])
     if paper.follow_ups:
         st.subheader("What came after", anchor=False)
         st.markdown("\n".join(f"- {_follow_up(paper, later)}" for later in paper.follow_ups))

@@ -150,12 +150,13 @@ def interleaved(tasks: Tasks) -> Float[Tensor, "tokens f tasks"]:
 
 
 def windows(
-    tokens: Float[Tensor, "tokens f tasks"], odd: bool = False
-) -> Float[Tensor, "windows 3 f tasks"]:
-    """Return C_t = [x_t, y_t, x_{t+1}] (eq. 21), a view: N windows, each beginning at an x.
+    tokens: Float[Tensor, "tokens f tasks"], odd: bool = False, width: int = 3
+) -> Float[Tensor, "windows width f tasks"]:
+    """Return C_t = [x_t, y_t, x_{t+1}] (eq. 21), a view: N windows, each beginning at an x; or
+    those of another `width`.
 
     `odd` adds those that begin at a y, [y_t, x_{t+1}, y_{t+1}], in their places: 2 N - 1 windows,
     as the paper's "sliding window running through the sequence" reads if t counts tokens. It costs
     5/16 of the gain at f = N = 10.
     """
-    return tokens.unfold(0, 3, 1 if odd else 2).movedim(-1, 1)
+    return tokens.unfold(0, width, 1 if odd else 2).movedim(-1, 1)

@@ -1,8 +1,10 @@
-"""What else the state of a layer may hold: seven update rules, and recent ones where W drifts."""
+"""What else the state of a layer may hold: seven update rules, recent ones where W drifts, and
+KDA and DeltaProduct trained."""
 
 from icl_core.contract.experiment import MEAN_OF_SEEDS, Drawing, Experiment
 from icl_core.in_context_regression.rules import RULES
 from icl_core.papers.gdssm.states import claims, draw
+from icl_core.papers.gdssm.states.recent_layers import LAYERS
 from icl_core.papers.gdssm.states.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.states.train import TEST_SET, WATCHED, compute
 from icl_core.papers.gdssm.states.words import WORDS
@@ -20,11 +22,16 @@ def cost(config: Config) -> float:
     evaluated = len(evaluations(config.steps, 5, 30)) * WATCHED + TEST_SET
     a_rule = config.steps * 0.03 + 6 * state * (config.steps * config.batch + evaluated / 3)
     recent = RECENT * config.f**2 * config.N**2 * config.recent
-    return len(RULES) * a_rule + 2e-6 * config.f**2 * config.N * 2**9 + recent
+    trained = len(RULES) + 1.5 * len(LAYERS) * config.train_recent
+    return trained * a_rule + 2e-6 * config.f**2 * config.N * 2**9 + recent
 
 
 def _has_recent(config: Config) -> bool:
     return config.recent
+
+
+def _has_layers(config: Config) -> bool:
+    return config.train_recent
 
 
 EXPERIMENT = Experiment(
@@ -42,11 +49,15 @@ EXPERIMENT = Experiment(
         Drawing("batches", draw.batches, ("pairs_a_batch",), moving=False),
         Drawing("drift", draw.drift, moving=False, wide=True),
         Drawing("table", draw.table, (), "Every rule", moving=False, wide=True),
+        Drawing(
+            "layers", draw.layers, (), "Every rule", moving=False, wide=True, applies=_has_layers
+        ),
         Drawing("decays", draw.decays, (), FORGETTING, moving=False),
         Drawing(
             "recent", draw.recent, ("drifting",), FORGETTING, moving=False, applies=_has_recent
         ),
         Drawing("variants", draw.variants, (), FORGETTING, moving=False, applies=_has_recent),
+        Drawing("channels", draw.channels, (), FORGETTING, moving=False, applies=_has_layers),
         Drawing("symmetries", draw.symmetries, (), "Symmetries", moving=False, wide=True),
         Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),

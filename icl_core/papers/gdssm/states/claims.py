@@ -9,15 +9,20 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.in_context_regression import rules
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.load_run import (
+    channels_over_gated,
     farthest,
+    found_both_pairs,
+    layer_loss,
     place,
     recent_over,
+    trained_channels,
     trained_decay,
     trained_over_one_step,
     tuned_of,
 )
 
-SIZE = {"f": 10, "N": 10, "drift": 0.0}
+EITHER = {"train_recent": (False, True)}  # what is claimed of the rules does not depend on it
+SIZE = {"f": 10, "N": 10, "drift": 0.0, **EITHER}
 LONG = {"f": 10, "N": 20, "drift": 0.3}
 SEEDS = {"seeds": range(3, 6)}
 ONE_MATRIX = tuple(id for id, rule in rules.RULES.items() if len(rule.matrices) == 1)
@@ -68,7 +73,7 @@ CLOSED = exact(
         "After N pairs the delta rule at its best rate leaves (1 − 1 / (f − 1 + κ))ᴺ of the loss "
         "of predicting zero; the rule, run over prompts, does."
     ),
-    at={"drift": 0.0},
+    at={"drift": 0.0, **EITHER},
     at_most=0.0,
     tolerance=0.02,
 )
@@ -153,10 +158,84 @@ SAVES = ours(
     at=WHERE_SOME_DRIFT,
     at_most=0.95,
 )
+# of the trained layers; the bounds of LAYERS_REACH to CHANNELS_SAVE were set before any training
+LAYERS_AT = {**SIZE, **SEEDS, "train_recent": True}
+of_layers = partial(ours, panel="layers", at=LAYERS_AT)
+ONE_PAIR = exact(
+    id="two-pairs-at-one-rate",
+    panel="layers",
+    label="DeltaProduct as written, two steps: loss differs from (1 − 1 / f)ᴺ by",
+    text=(
+        "With steps on the last two pairs in turn, the older first, at one rate for both, "
+        "DeltaProduct takes both steps on a pair next to each other, and leaves what the delta "
+        "rule with unit keys leaves, (1 − 1 / f)ᴺ."
+    ),
+    at=LAYERS_AT,
+    at_most=0.0,
+    tolerance=0.03,
+)
+LAYERS_REACH = of_layers(
+    id="recent-layers-reach",
+    label="KDA and DeltaProduct, trained: farthest loss above the construction",
+    text=(
+        "Trained in the window from random weights, KDA and DeltaProduct come within 2% of the "
+        "loss of their constructions at the best rates and decays, on all their tasks, at the "
+        "worst seed."
+    ),
+    at_most=0.0,
+    tolerance=0.02,
+)
+NOTHING_TO_FORGET = of_layers(
+    id="kda-has-nothing-to-forget",
+    label="nothing drifts: trained KDA over the trained delta rule with unit keys",
+    text="Where nothing drifts, trained KDA loses what the delta rule with unit keys loses.",
+    near=1.0,
+    tolerance=0.02,
+)
+SAME_PAIR = of_layers(
+    id="a-second-step-on-a-pair",
+    label="window of one pair: trained DeltaProduct over the delta rule with unit keys",
+    text=(
+        "In a window of one pair a second step is worth nothing: trained DeltaProduct loses what "
+        "the delta rule with unit keys loses."
+    ),
+    near=1.0,
+    tolerance=0.02,
+)
+PAIR_BEFORE = of_layers(
+    id="a-second-step-on-the-pair-before",
+    label="window of two pairs: trained DeltaProduct over the delta rule with unit keys",
+    text=(
+        "With a window of two pairs, trained DeltaProduct loses at most 0.95 of what the delta "
+        "rule with unit keys loses."
+    ),
+    at_most=0.95,
+)
+CHANNELS_FORGET = of_layers(
+    id="training-tells-channels-apart",
+    panel="channels",
+    label="half drifts by 0.5: trained decays of columns that stay, less those that drift",
+    text=(
+        "Trained where the columns of half the features drift by 0.5, KDA's decays of the others "
+        "are larger by 0.05 or more, on average."
+    ),
+    at_least=0.05,
+)
+CHANNELS_SAVE = of_layers(
+    id="trained-channels-save",
+    label="half drifts by 0.5: trained KDA over the trained gated delta rule",
+    text=(
+        "Trained where the columns of half the features drift by 0.5, KDA loses at most 0.97 of "
+        "what the gated delta rule loses, with one decay for all."
+    ),
+    at_most=0.97,
+)
 
 ALL = (
     *(BATCH, SCALED, BETTER, CLOSED, REACHED, WINDOWS, GATE, GATES_WIN, FORGETS),
     *(MOMENTUM, STAY, SAVES),
+    *(ONE_PAIR, LAYERS_REACH, NOTHING_TO_FORGET, SAME_PAIR, PAIR_BEFORE),
+    *(CHANNELS_FORGET, CHANNELS_SAVE),
 )
 
 
@@ -181,7 +260,11 @@ def measure(run: Run) -> list[Metric]:
         metrics.append(Metric(CLOSED, expected.closed_form_error(config.f, config.N)))
     away = trained_decay(run, "decayed") - tuned_of(run, "decayed")["decay"]
     metrics.append(Metric.over_seeds(FORGETS, away))
-    return [*metrics, *(_of_recent(run) if config.recent else ())]
+    return [
+        *metrics,
+        *(_of_recent(run) if config.recent else ()),
+        *(_of_layers(run) if config.train_recent else ()),
+    ]
 
 
 def _of_recent(run: Run) -> list[Metric]:
@@ -196,4 +279,33 @@ def _of_recent(run: Run) -> list[Metric]:
         Metric(MOMENTUM, float(saved.max())),
         Metric(STAY, float(1 - stay.min())),
         Metric(SAVES, recent_over(run, "kda", "gated", "half")),
+    ]
+
+
+def _of_layers(run: Run) -> list[Metric]:
+    """Measure the trained layers."""
+    f, N = run.config.f, run.config.N
+    ratio = run["layers/trained"] / run["layers/constructed"][:, None] - 1
+    others = np.delete(ratio, run.names("layers").index("product-two"), 0).max()
+    reason = (
+        f"Of {run.config.seeds} trainings of DeltaProduct with a window of two pairs "
+        f"{found_both_pairs(run).sum()} come within 2% of the construction, where the second step "
+        f"goes back to the pair before; all other layers do, with {others:.1%} at most."
+    )
+    metrics = [
+        Metric(ONE_PAIR, abs(float(run["layers/oldest"][0]) / (1 - 1 / f) ** N - 1)),
+        Metric(LAYERS_REACH, float(ratio.max()), reason=reason),
+    ]
+    unit = run["evaluated/trained"][place(run, "unit")]
+    for claim, id, why in (
+        (NOTHING_TO_FORGET, "kda", ""),
+        (SAME_PAIR, "product", ""),
+        (PAIR_BEFORE, "product-two", reason),
+    ):
+        metrics.append(Metric.over_seeds(claim, layer_loss(run, id) / unit, reason=why))
+    apart = [float(stay.mean() - drift.mean()) for drift, stay in trained_channels(run)]
+    return [
+        *metrics,
+        Metric.over_seeds(CHANNELS_FORGET, np.array(apart)),
+        Metric.over_seeds(CHANNELS_SAVE, channels_over_gated(run)),
     ]

@@ -22,6 +22,7 @@ from icl_core.papers.gdssm.shared.transformations import (
 from icl_core.papers.gdssm.states import expected
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
+    layer_shares,
     over_one_step,
     place,
     recent_over,
@@ -34,6 +35,7 @@ from icl_core.papers.gdssm.states.load_run import (
     written_at,
 )
 from icl_core.papers.gdssm.states.recent import VARIANTS
+from icl_core.papers.gdssm.states.recent_layers import LAYERS
 from icl_core.papers.gdssm.states.words import WORDS
 
 STYLES = {
@@ -51,6 +53,7 @@ STYLES = {
     "titans": ("layer 8", "dashdot"),
     "ttt": ("layer 2", "dashdot"),
     "omega": ("layer 7", "dash"),
+    "product-two": ("layer 8", "dash"),
 }
 SHORT = {
     "sum": "sum",
@@ -69,6 +72,9 @@ SHORT = {
     "titans": "delta, both (Titans)",
     "ttt": "TTT",
     "omega": "Omega",
+    "product-two": "DeltaProduct, two pairs",
+    "gated-half": "half drifts: gated",
+    "kda-half": "half drifts: KDA",
 }
 RECENT_SHOWN = ("gated", "titans", "ttt", "omega", "product", "kda", "rwkv7", "kalman")
 WINDOW = ("x", "y", "x⁺")
@@ -272,6 +278,53 @@ def variants(run: Run, view: Any) -> Panel:
     )
 
 
+def layers(run: Run, view: Any) -> Panel:
+    """Draw what KDA and DeltaProduct lose, as constructed and trained, beside two rules."""
+    share, trained = layer_shares(run)
+    beside = ("unit", "squares")
+    exact = [run["tokens/share"][place(run, id), -1] for id in beside]
+    ratio = run["evaluated/trained"] / run["evaluated/constructed"][:, None]
+    ends = [one * ratio[place(run, id)] for one, id in zip(exact, beside, strict=True)]
+    labels = [SHORT[id] for id in (*beside, *run.names("layers"))]
+    written = np.array([*exact, *share])
+    rows = np.stack([*ends, *trained])  # (bars, seeds)
+    figure = figures.bars(
+        labels,
+        written.tolist(),
+        "share of predicting zero",
+        kinds=["construction"] * len(labels),
+        y_range=(0, 1.1 * max(float(rows.max()), float(written.max()))),
+        text="none",
+    )
+    figure.data[0].update(name="as constructed", showlegend=True)
+    names = np.repeat(figure.data[0]["x"], rows.shape[1])
+    marker = {"size": 8, "color": figures.colour("trained")}
+    dots = Trace(x=names, y=rows.ravel(), mode="markers", name="trained", marker=marker)
+    figure.add_trace(dots)
+    figure.update_layout(showlegend=True)
+    data = pd.DataFrame({"layer": labels, "constructed": written, "trained": rows.mean(1)}).round(4)
+    return WORDS.panel("layers", run, view, figure, data=data)
+
+
+def channels(run: Run, view: Any) -> Panel:
+    """Draw the decay of every channel of KDA where half the columns drift."""
+    trained = run["layers/kda-half/decays"]
+    channel = np.arange(1, trained.shape[1] + 1)
+    best = run["layers/kda-half/tuned-decays"]
+    figure = figures.curves(
+        [
+            Curve("trained", channel, trained, "trained", markers=True),
+            Curve("as constructed", channel, best, "construction", "dash"),
+        ],
+        "feature",
+        "decay a pair",
+    )
+    data = pd.DataFrame(
+        {"feature": channel, "trained": trained.mean(0), "constructed": best}
+    ).round(4)
+    return WORDS.panel("channels", run, view, figure, data=data)
+
+
 @torch.no_grad()
 def symmetries(run: Run, view: Any) -> Panel:
     """Draw how far each rule, with its best settings, is from answering as it should when the
@@ -311,7 +364,8 @@ def _changes(rule: Rule, settings: expected.Tuned, tasks: Tasks) -> dict[str, st
 def training(run: Run, view: Any) -> Panel:
     """Draw the loss of every trained rule against the step; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", [0]))
-    curves = {id: run.tensors[f"curve/{id}"] for id in RULES if f"curve/{id}" in run.tensors}
+    ids = [*RULES, *(layer.id for layer in LAYERS.values() if not layer.half)]
+    curves = {id: run.tensors[f"curve/{id}"] for id in ids if f"curve/{id}" in run.tensors}
     series = [Curve(SHORT[id], x, rows, *STYLES[id]) for id, rows in curves.items()]
     ends = {curve.name: float(curve.mean()[-1]) for curve in series}
     best = min(ends, key=lambda name: ends[name], default="")

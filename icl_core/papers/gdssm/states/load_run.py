@@ -91,6 +91,43 @@ def recent_over(run: Run, first: str, second: str, drifting: str) -> float:
     return float(share[ids.index(first)] / share[ids.index(second)])
 
 
+def layer_loss(run: Run, id: str) -> np.ndarray:
+    """Return what a layer loses trained, over tasks of the test set, [seeds]."""
+    return run["layers/trained"][run.names("layers").index(id)]
+
+
+def layer_shares(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the losses of all layers as shares of predicting zero, [layers] of the constructions,
+    over prompts, and [layers, seeds] trained: by what they lose over these on the same tasks."""
+    share = run["layers/share"]
+    return share, share[:, None] * run["layers/trained"] / run["layers/constructed"][:, None]
+
+
+def layer_share(run: Run, id: str) -> float:
+    """Return what the construction of a layer loses, as a share of predicting zero."""
+    return float(run["layers/share"][run.names("layers").index(id)])
+
+
+def channels_over_gated(run: Run) -> np.ndarray:
+    """Return what KDA loses over the gated delta rule where half the columns drift, both trained,
+    [seeds]."""
+    return layer_loss(run, "kda-half") / layer_loss(run, "gated-half")
+
+
+def found_both_pairs(run: Run) -> np.ndarray:
+    """Return which trainings of DeltaProduct with two pairs come within 2 % of the construction, or
+    below it, [seeds]."""
+    index = run.names("layers").index("product-two")
+    return run["layers/trained"][index] <= 1.02 * run["layers/constructed"][index]
+
+
+def trained_channels(run: Run) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return, for every seed, the decays of KDA trained where half the columns drift: of those that
+    drift, and of those that stay."""
+    drifting = (run.config.f + 1) // 2
+    return [(row[:drifting], row[drifting:]) for row in run["layers/kda-half/decays"]]
+
+
 def last_snapshot(run: Run) -> int:
     """Return the index of the last snapshot."""
     return len(run["snapshot/step"]) - 1

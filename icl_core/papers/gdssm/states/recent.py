@@ -46,14 +46,32 @@ def loss(
 ) -> Tensor:
     """Return the loss of a rule after the pairs x at the best gain, as a share of that of
     predicting zero; `kept` is c."""
-    v = rules.coefficients(rule, x, settings)
+    return loss_and_gain(rules.coefficients(rule, x, settings), x, kept)[0]
+
+
+def loss_and_gain(
+    v: Float[Tensor, "pairs f prompts"],
+    x: Float[Tensor, "pairs f prompts"],
+    kept: Float[Tensor, "f"],
+) -> tuple[Tensor, Tensor]:
+    """Return the loss of W = ∑ y_t v_tᵀ as `loss` does, and the best gain."""
     time = torch.arange(len(x), dtype=x.dtype)
     between = kept ** (time[:, None] - time).abs()[..., None]  # [pairs, pairs, f]
     together = torch.einsum("sip,tip,sti->stp", x, x, between)
     own = (torch.einsum("sip,tip->stp", v, v) * together).sum((0, 1)).mean()
     ahead = kept ** (len(x) - time)[:, None]
     crossed = torch.einsum("tip,tip,ti->p", x, v, ahead).mean()
-    return 1 - crossed**2 / own / x.shape[1]
+    return 1 - crossed**2 / own / x.shape[1], crossed / own
+
+
+def half_of(f: int) -> Float[Tensor, "f"]:
+    """Return 1 for the first half of the features, whose columns drift where half does, else 0."""
+    return (torch.arange(f) < (f + 1) // 2).double()
+
+
+def shares_kept(drift: Float[Tensor, "f"]) -> Float[Tensor, "f"]:
+    """Return the share c = √(1 − ρ²) that every column keeps of itself."""
+    return (1 - drift.square()).sqrt()
 
 
 def computed(f: int, N: int) -> Tensors:
@@ -64,16 +82,15 @@ def computed(f: int, N: int) -> Tensors:
     """
     x = expected.prompts(f, N)
     one = torch.ones(f, dtype=x.dtype)
-    half = (torch.arange(f) < (f + 1) // 2).to(x)
     results: dict[str, list[list[float]]] = {"all": [], "half": []}
     decays: list[list[Tensor]] = []
-    for kind, where in (("all", one), ("half", half)):
+    for kind, where in (("all", one), ("half", half_of(f))):
         drifts = [drift * where for drift in DRIFTS]
         for name, (rule, searched, given) in VARIANTS.items():
-            tuned = [_tuned(rule, searched, given, x[..., :TUNED_ON], drift) for drift in drifts]
-            results[kind].append(_losses(rule, x[..., TUNED_ON:], tuned, drifts))
+            best = [tuned(rule, searched, given, x[..., :TUNED_ON], drift) for drift in drifts]
+            results[kind].append(_losses(rule, x[..., TUNED_ON:], best, drifts))
             if name == "kda":
-                decays.append([torch.as_tensor(settings["decays"]) for settings in tuned])
+                decays.append([torch.as_tensor(settings["decays"]) for settings in best])
         filters: list[Settings] = [{"drift": drift} for drift in drifts]
         results[kind].append(_losses(KALMAN, x[..., TUNED_ON:], filters, drifts))
     return {
@@ -84,17 +101,19 @@ def computed(f: int, N: int) -> Tensors:
     }
 
 
-def _tuned(
+def tuned(
     rule: Rule, searched: tuple[str, ...], given: Mapping[str, float], x: Tensor, drift: Tensor
 ) -> Settings:
     """Return the settings of a rule with the least loss over the prompts x."""
-    kept = (1 - drift.square()).sqrt()
     start = beginning(rule.id, searched, x.shape[1], x.shape[1] * expected.VARIANCE)
-    return {**given, **follow(lambda tried: loss(rule, x, {**given, **tried}, kept), start)}
+    return {
+        **given,
+        **follow(lambda tried: loss(rule, x, {**given, **tried}, shares_kept(drift)), start),
+    }
 
 
-def _losses(rule: Rule, x: Tensor, tuned: list[Settings], drifts: list[Tensor]) -> list[float]:
+def _losses(rule: Rule, x: Tensor, best: list[Settings], drifts: list[Tensor]) -> list[float]:
     return [
-        float(loss(rule, x, settings, (1 - drift.square()).sqrt()))
-        for settings, drift in zip(tuned, drifts, strict=True)
+        float(loss(rule, x, settings, shares_kept(drift)))
+        for settings, drift in zip(best, drifts, strict=True)
     ]

@@ -48,6 +48,13 @@ class Config:
         added=True,
         help="Kimi Linear, RWKV-7, DeltaProduct, Titans, TTT and ATLAS, as written",
     )
+    train_recent: bool = toggle(
+        "train KDA and DeltaProduct",
+        default=False,
+        group=TASK,
+        added=True,
+        help="as layers that read the window, on the same tasks and where half the columns drift",
+    )
 
     def check(self) -> None:
         """Refuse what does not fit the memory: of every pair and seed the state and two products of
@@ -79,7 +86,7 @@ PRESETS = (  # first the one in which no training is left stuck
     Preset(
         "paper size",
         "f = N = 10, nothing drifts",
-        PAPER,
+        replace(PAPER, train_recent=True),
         "The paper's task: what does a state of a hundred numbers lose if it corrects and does not "
         "only add?",
         "Paper's setting",

@@ -1,5 +1,6 @@
 """Computes every rule in closed form, and trains every rule in the GD-SSM's window beside it."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,8 @@ from icl_core.in_context_regression.rules import KALMAN, RULES, Rule
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.task import Tasks, loss
-from icl_core.papers.gdssm.states import expected, recent, window
+from icl_core.papers.gdssm.states import expected, recent, recent_layers, window
+from icl_core.papers.gdssm.states.recent_layers import LAYERS, Layer
 from icl_core.papers.gdssm.states.settings import Config
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.several_seeds import padded
@@ -25,6 +27,8 @@ CEILING = 1e4  # times the loss of predicting zero
 DRIFTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8)
 SETTINGS = ("rate", "decay", "ridge", "gain")
 WEIGHTS = (*window.POINTS, "rate", "decay", "ridge")
+Predict = Callable[[window.Weights, Tasks], Tensor]  # to (seeds, f, tasks)
+Drift = float | Tensor  # of W, or of every column (f)
 SHRUNK = (2.0, 1.5, 1.0, 0.7, 0.5, 0.35, 0.25, 0.1, 0.03, 0.01)  # of the delta rule's best rate
 
 
@@ -45,6 +49,7 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
                        at `imitation/rate` times its best rate, without drift
     baseline/one, baseline/two, baseline/zero  [1], the best one and two steps, and predicting zero
     recent/…           of recent rules, where there are any (`recent.computed`)
+    layers/…           of the layers of `names/layers`, where they are trained (`_of_layers`)
 
     Every share is a loss over that of predicting zero. Raises `Cancelled` and `Diverged`.
     """
@@ -64,16 +69,40 @@ def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "evaluated/constructed": np.stack([one["evaluated/constructed"] for one in kept]),
         **exact(config),
         **(recent.computed(config.f, config.N) if config.recent else {}),
+        **(_of_layers(config, results) if config.train_recent else {}),
     }
 
 
+def _of_layers(config: Config, results: phases.Made) -> dict[str, np.ndarray]:
+    """Return, over the layers of `names/layers`,
+
+    layers/trained        [layers, seeds] and layers/constructed [layers], on the same test set
+    layers/share          [layers], the loss of the construction, as a share of predicting zero
+    layers/oldest         [1], that of DeltaProduct as written (`recent_layers.oldest_first`)
+    layers/<id>/<weight>  [seeds, ...], trained, and layers/<id>/tuned-decays [channels]
+    """
+    own = {id: results[id] for id in LAYERS}
+    numbers = {
+        f"layers/{name}": np.stack([one[f"evaluated/{name}"] for one in own.values()])
+        for name in ("trained", "constructed", "share")
+    }
+    weights = {
+        f"layers/{id}/{name.removeprefix('final/')}": array
+        for id, one in own.items()
+        for name, array in one.items()
+        if name.startswith(("final/", "tuned-"))
+    }
+    oldest = np.array([recent_layers.oldest_first(config.f, config.N)])
+    return {"names/layers": names(own), **numbers, **weights, "layers/oldest": oldest}
+
+
 def plan(config: Config) -> list[phases.Phase]:
-    """Return the trainings, one a rule."""
+    """Return the trainings, one a rule and one a layer."""
+    every = [(rule, partial(_train, config, rule)) for rule in RULES.values()]
+    layers = [(layer, partial(_train_layer, config, layer)) for layer in LAYERS.values()]
     return [
-        phases.Phase(
-            rule.id, config.steps, partial(_train, config, rule), loop.State.curves, label=rule.name
-        )
-        for rule in RULES.values()
+        phases.Phase(what.id, config.steps, train, loop.State.curves, label=what.name)
+        for what, train in [*every, *(layers if config.train_recent else ())]
     ]
 
 
@@ -91,23 +120,56 @@ def _train(
     config: Config, rule: Rule, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
     """Train a rule of all seeds, and evaluate it beside its construction."""
-    seeds = range(config.seed, config.seed + config.seeds)
-    weights = _moved(window.initial(rule, config.N, list(seeds)))
-    state = loop.train(
-        _problem(config, rule, weights),
-        config.steps,
-        loop.evaluations(config.steps, *EVALUATIONS),
-        resumed,
-        report,
-    )
+    weights = _moved(window.initial(rule, config.N, _seeds(config)))
+    constructed = window.constructed(rule, tuned(rule, config))
+    predict = partial(window.predict, rule)
+    state, arrays = _end(config, predict, weights, constructed, config.drift, resumed, report)
     snapshots = loop.spread([np.log1p(np.array(state.curve["step"], float))])
-    tasks = _tasks(config, TEST_SET, torch.Generator().manual_seed(2**31 + 17))
-    constructed = _moved(window.constructed(rule, tuned(rule, config)))
+    kept = _filled(state.snapshot_arrays(snapshots), config.seeds, len(snapshots))
+    return {**arrays, **kept}
+
+
+def _train_layer(
+    config: Config, layer: Layer, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """Train a recent layer of all seeds, and evaluate it beside its construction."""
+    weights = _moved(recent_layers.initial(layer, config.f, _seeds(config)))
+    settings, gain, share = recent_layers.tuned(layer, config.f, config.N, config.drift)
+    constructed = recent_layers.constructed(layer, settings, gain)
+    predict = partial(recent_layers.predict, layer)
+    drift = layer.drift(config.f, config.drift)
+    _, arrays = _end(config, predict, weights, constructed, drift, resumed, report)
     return {
+        **arrays,
+        **{f"final/{name}": weight.cpu().numpy() for name, weight in weights.items()},
+        **{f"tuned-{name}": setting.numpy() for name, setting in settings.items()},
+        "evaluated/share": np.array(share),
+    }
+
+
+def _seeds(config: Config) -> list[int]:
+    return list(range(config.seed, config.seed + config.seeds))
+
+
+def _end(
+    config: Config,
+    predict: Predict,
+    weights: window.Weights,
+    constructed: window.Weights,
+    drift: Drift,
+    resumed: Tensors,
+    report: phases.Report,
+) -> tuple[loop.State, dict[str, np.ndarray]]:
+    """Train what predicts; return the end of the training, and its curves with the losses of what
+    is trained and of its construction on the same test set. `weights` change in place."""
+    problem = _problem(config, predict, weights, drift)
+    evaluations = loop.evaluations(config.steps, *EVALUATIONS)
+    state = loop.train(problem, config.steps, evaluations, resumed, report)
+    tasks = _tasks(config, TEST_SET, torch.Generator().manual_seed(2**31 + 17), drift)
+    return state, {
         **state.curves(),
-        **_filled(state.snapshot_arrays(snapshots), config.seeds, len(snapshots)),
-        "evaluated/trained": _losses(rule, weights, tasks),
-        "evaluated/constructed": _losses(rule, constructed, tasks)[0],
+        "evaluated/trained": _losses(predict, weights, tasks),
+        "evaluated/constructed": _losses(predict, _moved(constructed), tasks)[0],
     }
 
 
@@ -125,35 +187,37 @@ def _moved(weights: window.Weights) -> window.Weights:
     return {name: tensor.to(device.current_device()) for name, tensor in weights.items()}
 
 
-def _tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
+def _tasks(config: Config, count: int, generator: torch.Generator, drift: Drift) -> Tasks:
     """Return fresh tasks of a setting on the device."""
-    tasks = window.draw(config.f, config.N, count, generator, config.drift)
+    tasks = window.draw(config.f, config.N, count, generator, drift)
     return tasks.to(device.current_device())
 
 
 @torch.no_grad()
-def _losses(rule: Rule, weights: window.Weights, tasks: Tasks) -> np.ndarray:
+def _losses(predict: Predict, weights: window.Weights, tasks: Tasks) -> np.ndarray:
     """Return the loss of every seed, [seeds]."""
     parts = [tasks.part(first, first + PART) for first in range(0, len(tasks), PART)]
-    shares = [loss(window.predict(rule, weights, part), part.y[-1]) * len(part) for part in parts]
+    shares = [loss(predict(weights, part), part.y[-1]) * len(part) for part in parts]
     return (torch.stack(shares).sum(0) / len(tasks)).cpu().numpy()
 
 
-def _problem(config: Config, rule: Rule, weights: window.Weights) -> loop.Problem:
+def _problem(
+    config: Config, predict: Predict, weights: window.Weights, drift: Drift
+) -> loop.Problem:
     """Return what the loop trains; `weights` change in place."""
     generator = torch.Generator().manual_seed(10_000 + config.seed)
-    watched = _tasks(config, WATCHED, torch.Generator().manual_seed(2**31 + 19))
+    watched = _tasks(config, WATCHED, torch.Generator().manual_seed(2**31 + 19), drift)
 
     def gradient(step: int) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
-        tasks = _tasks(config, config.batch, generator)
+        tasks = _tasks(config, config.batch, generator, drift)
         leaves = several_seeds.leaves(weights)
-        losses = loss(window.predict(rule, leaves, tasks), tasks.y[-1])
+        losses = loss(predict(leaves, tasks), tasks.y[-1])
         return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
 
     return loop.Problem(
         parameters=weights,
         gradient=gradient,
-        evaluate=lambda step: {"loss": _losses(rule, weights, watched)},
+        evaluate=lambda step: {"loss": _losses(predict, weights, watched)},
         optimiser=partial(torch.optim.Adam, lr=config.learning_rate),
         generators=(generator,),
         loss="loss",

@@ -114,17 +114,26 @@ def as_written(rule: Rule, weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {"window": window, **numbers, "gain": d * e / c}
 
 
-def draw(f: int, N: int, tasks: int, generator: torch.Generator, drift: float) -> Tasks:
+def draw(
+    f: int,
+    N: int,
+    tasks: int,
+    generator: torch.Generator,
+    drift: float | Float[Tensor, "f"],
+) -> Tasks:
     """Return fresh tasks of the paper whose W drifts: after every pair it keeps √(1 − ρ²) of itself
-    and is given ρ times fresh numbers, so that W ~ N(0, 1) at all times. The query has the last W.
+    and is given ρ times fresh numbers, so that W ~ N(0, 1) at all times; ρ is a number, or has one
+    for every column. The query has the last W.
     """
     fresh = sample(f, N, tasks, generator)
-    if drift == 0:
+    if isinstance(drift, Tensor):
+        drift = drift[:, None]  # (f, 1)
+    elif drift == 0:
         return fresh
     W = torch.randn(f, f, tasks, generator=generator, device=generator.device)
     labels = []
     for x in fresh.x.split(1):  # (1, f, tasks)
         labels.append(apply(W, x))
         noise = torch.randn(f, f, tasks, generator=generator, device=generator.device)
-        W = math.sqrt(1 - drift**2) * W + drift * noise
+        W = (1 - drift**2) ** 0.5 * W + drift * noise
     return Tasks(fresh.x, torch.cat(labels))

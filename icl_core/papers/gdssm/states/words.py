@@ -9,9 +9,14 @@ from icl_core.contract.words import Reading, Words
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.states.load_run import (
     batches_over_one_step,
+    channels_over_gated,
+    found_both_pairs,
+    layer_loss,
+    layer_share,
     over_one_step,
     place,
     trained_at_step,
+    trained_channels,
     trained_decay,
     tuned_of,
     two_over_one_step,
@@ -72,6 +77,25 @@ def _gates(run: Run, view: Any) -> int:
     return 0 if decay > 0.99 else 1 if decay > 0.6 else 2
 
 
+def _over_unit(id: str) -> Reading:
+    """Return the reading of a trained layer's loss over that of the delta rule with unit keys."""
+
+    def over(run: Run, view: Any) -> float:
+        return float((layer_loss(run, id) / run["evaluated/trained"][place(run, "unit")]).mean())
+
+    return over
+
+
+def _channels(which: int) -> Reading:
+    """Return the reading of the mean trained decay of columns that drift, or that stay."""
+    return lambda run, view: float(np.mean([pair[which] for pair in trained_channels(run)]))
+
+
+def _today(run: Run, view: Any) -> int:
+    ratios = [_over_unit(id)(run, view) for id in ("kda", "product")]
+    return int(np.argmin(ratios)) if min(ratios) < 0.98 else 2
+
+
 WORDS = Words(
     __file__,
     Config,
@@ -107,10 +131,20 @@ WORDS = Words(
         "gate_saves": lambda run, view: _saved(run, DRIFT, "gated", "unit"),
         "decay_saves": lambda run, view: _saved(run, DRIFT, "decayed", "sum"),
         "decay_at_half": _decay_at_half,
+        # of trained layers
+        "kda": _over_unit("kda"),
+        "one_pair": _over_unit("product"),
+        "two_pairs_save": lambda run, view: (
+            1 - layer_share(run, "product-two") / _left("unit")(run, view)
+        ),
+        "found": lambda run, view: int(found_both_pairs(run).sum()),
+        "half_saved": lambda run, view: float(1 - channels_over_gated(run).mean()),
+        "decays_drifting": _channels(0),
+        "decays_staying": _channels(1),
         # of the sum, at the drift of the run
         "best_decay": lambda run, view: tuned_of(run, "decayed")["decay"],
         "trained_decay": lambda run, view: float(trained_decay(run, "decayed").mean()),
     },
-    right={"better": _better, "batches": _batches, "gates": _gates},
+    right={"better": _better, "today": _today, "batches": _batches, "gates": _gates},
     example=EXAMPLE,
 )
