@@ -36,6 +36,7 @@ from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import prediction, script, tour
 from pages.ui.story.places import Place, answer_key
 from pages.ui.story.tour import Way
+from tests.parameters import first_is_short
 
 IDS = [id for id in registry.experiment_ids() if id != TOY]
 # One of each paper: a stage with a clock, whose frames take little time to draw.
@@ -196,6 +197,24 @@ def told(scenes: Scenes, shown: ShownRun, run: Run, beat: Beat, answer: int | No
         script._show_beat(setting, run, story, place, beat, Way("", [], None))
     st.session_state.pop(answer_key(run, beat), None)
     return lines
+
+
+@pytest.mark.parametrize("id", first_is_short(sorted(IDS, key="learners.prompt".__ne__)))
+def test_a_task_is_that_of_the_run_on_screen(id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[tuple[str, str]] = []
+    monkeypatch.setattr(script, "line", lambda _, text, more="": lines.append((text, more)))
+    scenes = scenes_of(id)
+    story = scenes.experiment.story
+    assert story is not None
+    tasks = experiment_texts(scenes)["tasks"]
+    for shown in scenes.runs:
+        script._show_task(setting_of(scenes, shown), story)
+        text, example = lines.pop()
+        task = tasks[shown.name]
+        assert shown_text(task["say"]) == text
+        pieces = "".join(piece for piece, _ in task["pieces"])
+        answer = f" → {task['answer']}" if task["answer"] else ""
+        assert f"{pieces}{answer}".strip() == shown_text(example)
 
 
 @pytest.mark.parametrize("id", STORIES)

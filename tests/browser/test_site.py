@@ -524,6 +524,8 @@ def test_a_slider_leads_through_the_atlas(
         expect(page.locator(".seat-title [data-title]")).to_have_text(
             [of[shown] if len(of) > 1 else of[0] for of in titles]
         )
+        task = shown_text(texts["tasks"][file]["say"])
+        expect(page.locator(".st-key-says")).to_contain_text(task)
         seen.append(file)
     page.mouse.up()
     assert len(set(seen)) == last + 1

@@ -139,7 +139,7 @@ def read(paper: Paper) -> Setting:
     values = _parse(
         {current_names[field]: text for field, text in texts.items()}, all_knobs, warnings
     )
-    fixed = lesson_rules.fixed_fields(lesson, preset)
+    fixed = lesson.fixed_fields(preset.config) if lesson else {}
     unread = [
         field
         for field in texts
