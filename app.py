@@ -12,6 +12,12 @@ else:
     from starlette.middleware import Middleware
     from streamlit.starlette import App
 
+    from pages.ui.classroom.routes import routes
     from pages.ui.web_server import CompressedFiles, open_browser
 
-    app = App(__file__, lifespan=open_browser, middleware=[Middleware(CompressedFiles)])
+    app = App(
+        __file__,
+        lifespan=open_browser,
+        routes=routes(),
+        middleware=[Middleware(CompressedFiles)],
+    )

@@ -107,7 +107,7 @@ LAYERS = (
     ("registry", "figures", "in_context_regression", "training"),
     ("papers",),
     ("runs",),
-    ("comparison", "evidence", "share"),
+    ("classroom", "comparison", "evidence", "share"),
     ("jobs",),
     ("cluster", "sweeps", "verification"),
     ("build", "library", "site"),
@@ -169,6 +169,7 @@ def test_nothing_is_long():
 PAGE_LAYERS = (
     ("link", "launch", "web_server"),
     ("look",),
+    ("classroom",),
     ("story",),
     ("controls",),
     ("claims",),

@@ -11,6 +11,10 @@ HOURS = "ICL_MAX_HOURS"
 GIVEN = "ICL_MAX_GIVEN"
 READ_ONLY = "ICL_READ_ONLY"
 DEFAULTS = {QUEUED: 100, HOURS: 24.0}  # for visitors of a page; the command line has no limits
+CLASSES = 20  # sessions of classes at once
+PHONES = 300  # in one of them
+PHONE_REQUESTS = 2.0, 20.0  # of one phone: a second, and at once
+CLASS_REQUESTS = 300.0, 900.0  # of all phones of a class; each asks every two seconds
 NOTHING_IS_KEPT = f"this server is read-only ({READ_ONLY}): nothing is trained, kept or deleted"
 
 

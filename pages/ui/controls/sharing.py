@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import segno
 import streamlit as st
 
 from icl_core import registry
@@ -23,6 +22,7 @@ from icl_core.runs.store import Header
 from icl_core.share import stage_page
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
+from pages.ui.look.qr import qr_code
 
 _READABLE = ":,;/()"  # characters that a query may hold as they are
 _BROWSER = Path(__file__).parents[1] / "browser"
@@ -59,12 +59,6 @@ def share_link(setting: Setting, key: str = "link") -> None:
             "dashboard with `--server.address 0.0.0.0 --server.allowedHosts NAME`, where NAME is "
             "this computer's name or address in your network, and open it under that name."
         )
-
-
-def qr_code(text: str) -> str:
-    """Return the QR code of a text as SVG: black on white with its margin, in any theme."""
-    code = segno.make(text, error="m", micro=False)
-    return code.svg_inline(border=4, dark="#000", light="#fff", omitsize=True)
 
 
 def _link(fields: dict[str, str]) -> str:

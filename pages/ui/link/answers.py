@@ -43,6 +43,13 @@ def restore() -> None:
         st.session_state.setdefault(key, value)
 
 
+def forget(key: str) -> None:
+    """Forget one answer."""
+    st.session_state.pop(key, None)
+    with _lock:
+        _kept.get((visitors.name(), _lesson()), {}).pop(key, None)
+
+
 def clear() -> None:
     """Forget the visitor's answers in this lesson, for whoever sits here next."""
     with _lock:

@@ -8,9 +8,10 @@ import streamlit as st
 
 from icl_core.figures.frames import browser_file
 
-_TYPED = Path(__file__).parents[1] / "browser" / "typed.css"
+_OWN = Path(__file__).parents[1] / "browser"  # of what the site has not
 _PAGE = browser_file("page.css")
-_PARTS = "".join(map(browser_file, ("script.css", "atlas_slider.css"))) + _TYPED.read_text("utf-8")
+_PARTS = "".join(map(browser_file, ("script.css", "atlas_slider.css")))
+_PARTS += "".join((_OWN / name).read_text("utf-8") for name in ("typed.css", "class.css"))
 _PROJECTOR = browser_file("projector.css")
 # A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, and a hint says so.
 # The hint stands under the title; on the stage, where a figure's box has a fixed height, beside it

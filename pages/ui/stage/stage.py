@@ -24,6 +24,7 @@ from icl_core.evidence.measurements import Summary
 from icl_core.figures import frames
 from icl_core.jobs.queue import JobState
 from icl_core.share.stage_films import stage_drawings, steps_of, view_at
+from pages.ui.classroom import lecturer
 from pages.ui.controls import training, widgets
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
@@ -76,6 +77,7 @@ def show(
     setting = replace(setting, view=view_at(setting.view, index))
     with panels.report_faults("story"):
         script.show(setting, run, place)
+        lecturer.show()
     with st.container(key="faded" if pending else "current"):
         explained = [drawing for drawing in drawings if drawing.explanations is not None]
         cell = None

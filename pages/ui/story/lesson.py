@@ -3,15 +3,19 @@ it. And the page of all lessons: each with its aims, its link, a lecturer's note
 with answers."""
 
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import registry
+from icl_core.classroom import record
+from icl_core.classroom.question import Question
 from icl_core.contract.experiment import Paper, Run
 from icl_core.contract.lesson import Exercise, Lesson, Note, readings
 from icl_core.contract.story import Try
 from icl_core.runs import store
+from pages.ui.classroom import lecturer
 from pages.ui.link import address, answers, pending_address, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget
@@ -111,13 +115,22 @@ def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None
             args=(answer_key, widget_key),
         )
         st.markdown(escape_markdown(exercise.unit))
+    key = f"{lesson.name} {exercise.name}"
+    if lecturer.has_class():  # students' lessons have no such buttons
+        lecturer.offer(key, partial(_ask_class, run, exercise, key))
     if not answer:
         return
     check = _check(lesson, exercise, run, answer)
     if check.right:
         st.success(escape_markdown(check.text))
+        lecturer.reveal(key)
     else:
         st.info(escape_markdown(check.text))
+
+
+def _ask_class(run: Run, exercise: Exercise, key: str) -> None:
+    right = exercise.right(run)
+    lecturer.ask(Question(key, exercise.ask, right, (), exercise.unit, exercise.within))
 
 
 def _check(lesson: Lesson, exercise: Exercise, run: Run, answer: str) -> _Check:
@@ -201,11 +214,15 @@ def _lesson(paper: Paper, lesson: Lesson) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open the lesson", key=f"open {lesson.name}", type="primary"):
             st.switch_page(f"pages/{paper.name}.py", query_params=query)
+        if st.button("With the class", key=f"class {lesson.name}", help=lecturer.HELP):
+            lecturer.begin()
+            st.switch_page(f"pages/{paper.name}.py", query_params=query)
         page = (st.context.url or "").split("?")[0].rpartition("/")[0]
         st.code(f"{page}/{paper.name}?{urlencode(query)}", language=None, wrap_lines=True)
     with st.expander("Lecturer's notes"):
         for number, note in enumerate(lesson.notes, 1):
             _note(paper, lesson, number, note)
+        _rooms(paper, lesson)
     with st.expander("Exercises, with answers"):
         for number, exercise in enumerate(lesson.exercises, 1):
             _exercise_with_answer(paper, lesson, number, exercise)
@@ -216,6 +233,14 @@ def _note(paper: Paper, lesson: Lesson, number: int, note: Note) -> None:
     st.markdown(f"**They will say:** {escape_markdown(' '.join(note.they_say))}")
     st.markdown(f"**Then:** {escape_markdown(note.tell)}")
     menu.link(paper.name, f"Show: {note.show.say}", _note_query(lesson, note.show))
+
+
+def _rooms(paper: Paper, lesson: Lesson) -> None:
+    """Draw what rooms have answered before, on this computer."""
+    beginnings = (f"{paper.name}.{lesson.experiment} ", f"{lesson.name} ")
+    for rooms in record.records(beginnings):
+        lines = "".join(f"\n- {escape_markdown(line)}" for line in rooms.lines())
+        st.markdown(f"**Rooms answered:** {escape_markdown(rooms.ask)} ({rooms.head()})\n{lines}")
 
 
 def _note_query(lesson: Lesson, item: Try) -> dict[str, str]:

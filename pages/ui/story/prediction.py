@@ -8,9 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core.classroom import question as class_question
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import Beat, Question, sentence_of
+from icl_core.contract.story import Beat, Question, seen_at, sentence_of
+from pages.ui.classroom import lecturer
 from pages.ui.link import address, answers
+from pages.ui.link.address import Setting
 from pages.ui.story import places
 from pages.ui.story.glossary import line
 from pages.ui.story.places import answer_key
@@ -28,6 +31,24 @@ def ask(run: Run, beat: Beat, question: Question, required: bool) -> None:
             )
         if not required:
             st.button("Show me", key="pass", type="tertiary", on_click=pass_over, args=(run, beat))
+
+
+def class_key(experiment_id: str, beat: Beat) -> str:
+    """Return the key of a beat's question in a class."""
+    return f"{experiment_id} {beat.name}"
+
+
+def offer_class(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
+    """Draw the button that asks a class; the page then waits for the answer, too, also if the
+    visitor has given it."""
+    key = class_key(setting.id, beat)
+
+    def ask_class() -> None:
+        right = question.right(run, seen_at(beat, run, setting.base_view))
+        lecturer.ask(class_question.Question(key, question.ask, right, question.choices))
+        answers.forget(answer_key(run, beat))
+
+    lecturer.offer(key, ask_class)
 
 
 def answer(experiment_id: str, run: Run, beat: Beat, question: Question, view: Any) -> None:

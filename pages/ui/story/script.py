@@ -20,6 +20,7 @@ from icl_core.contract.story import (
     task_of,
 )
 from icl_core.contract.visitor import ReplacedPart, in_words
+from pages.ui.classroom import lecturer
 from pages.ui.link import address, answers, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
@@ -67,6 +68,8 @@ def show(setting: Setting, run: Run, place: Place) -> None:
         if replaced:
             _show_way_back(setting, replaced)
         with st.container(key="tries", width="content"):
+            if place.beat is not None and place.beat.ask is not None:
+                prediction.offer_class(setting, run, place.beat, place.beat.ask)
             if setting.lesson is None:  # a lesson would end
                 tour.show_tries(setting)
     st.html(f"<style>/* what is outlined */{places.style(place)}</style>")
@@ -109,6 +112,7 @@ def _show_beat(
     own_view = seen_at(beat, run, setting.base_view)
     if beat.ask is not None:
         prediction.answer(setting.id, run, beat, beat.ask, own_view)
+        lecturer.reveal(prediction.class_key(setting.id, beat))
     if beat.done is not None and beat.done(setting.view):
         text = sentence_of(beat.then or beat.say, run, setting.view)
     else:

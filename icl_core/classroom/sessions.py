@@ -1,0 +1,347 @@
+"""The sessions of classes, in the memory of this process behind one lock.
+
+A session belongs to its lecturer, whose name is the secret that its other methods ask for, and has
+a code that phones enter. A phone has a random key and nothing else. Of the votes of a round nobody
+but the lecturer learns anything before the lecturer opens them, and the lecturer their number.
+"""
+
+import re
+import secrets
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+from icl_core.classroom.question import Question, Refused
+from icl_core.machine import limits
+
+LETTERS = "BCDFHJKMPRTWXZ"  # no vowels, and none that looks like another
+LIFETIME = 3600.0  # seconds without a sign of lecturer or voter after which a session ends
+SILENCE = 30.0  # seconds without a request after which a phone's place is free
+ROUNDS = 2
+_CODE = re.compile("[A-Z]{4}")
+_PHONE = re.compile("[A-Za-z0-9]{16,64}")
+_FORMER_CODES = 200  # of sessions that have ended
+_RESULTS = 200  # of one session
+
+
+class Allowance:
+    """How many requests may come: `burst` at once, and then `rate` a second."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.left = burst
+        self.since = now
+
+    def take(self, now: float) -> bool:
+        """Take one request; return whether there was one left."""
+        self.left = min(self.burst, self.left + (now - self.since) * self.rate)
+        self.since = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass(frozen=True)
+class Result:
+    """The votes on a question: of each round that was opened, in no order of phones.
+
+    rounds   the votes of each round
+    changed  how many answered otherwise in the second round, of those who answered in both
+    to_right how many of these changed to the right answer
+    both     how many answered in both rounds
+    """
+
+    question: Question
+    rounds: tuple[tuple[float, ...], ...]
+    both: int = 0
+    changed: int = 0
+    to_right: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a lecturer sees of their session.
+
+    id       of the question in this session; no other has it
+    answered  how many phones have answered in this round
+    phones    how many phones are there
+    result    the votes of the rounds that were opened; None before
+    revealed  whether the right answer may be shown
+    former    the results of the questions before, in their order
+    """
+
+    id: str
+    code: str
+    question: Question | None
+    round: int
+    opened: bool
+    answered: int
+    phones: int
+    result: Result | None
+    revealed: bool
+    former: tuple[Result, ...]
+
+
+@dataclass
+class _Session:
+    """One class. `number` counts the questions, `version` all that the lecturer does."""
+
+    owner: str
+    code: str
+    last_sign: float
+    requests: Allowance
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    question: Question | None = None
+    number: int = 0
+    version: int = 0
+    opened: bool = False
+    revealed: bool = False
+    votes: list[dict[str, float]] = field(default_factory=lambda: [{}])  # by round, then phone
+    phones: dict[str, Allowance] = field(default_factory=dict)
+    former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
+
+    def result(self) -> Result | None:
+        """Return the votes of the rounds that were opened; None if none was."""
+        rounds = self.votes if self.opened else self.votes[:-1]
+        if self.question is None or not rounds:
+            return None
+        # ordered by value: the order of the phones is nobody's business
+        values = tuple(tuple(sorted(votes.values())) for votes in rounds)
+        if len(rounds) < ROUNDS:
+            return Result(self.question, values)
+        first, second = rounds
+        both = first.keys() & second.keys()
+        changed = [second[phone] for phone in both if first[phone] != second[phone]]
+        to_right = sum(map(self.question.is_right, changed))
+        return Result(self.question, values, len(both), len(changed), to_right)
+
+    def state(self, phone: str) -> dict[str, Any]:
+        """Return what a phone shows: the question, its own votes, and the tally once it is open."""
+        own = [votes.get(phone) for votes in self.votes]
+        state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
+        if self.question is None:
+            return state
+        state |= {
+            "number": self.number,
+            "round": len(self.votes),
+            "ask": self.question.ask,
+            "choices": self.question.choices,
+            "unit": self.question.unit,
+            "opened": self.opened,
+            "own": own,
+        }
+        if self.opened:
+            if self.question.choices:
+                state["tally"] = self.question.counts(self.votes[-1].values())
+            if self.revealed:
+                state["right"] = self.question.right
+        return state
+
+
+class Sessions:
+    """All sessions of this process. Every method may be called by any thread."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._by_code: dict[str, _Session] = {}
+        self._former_codes: OrderedDict[str, None] = OrderedDict()
+
+    def open(self, owner: str) -> str:
+        """Return the code of the lecturer's session, which begins if there is none. Raises
+        `Refused` where too many are open."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is None:
+                if len(self._by_code) >= limits.CLASSES:
+                    raise Refused(
+                        f"This server holds {limits.CLASSES} classes at once, and so many are open."
+                        " One ends an hour after its last sign.",
+                        503,
+                    )
+                now = self._clock()
+                requests = Allowance(*limits.CLASS_REQUESTS, now)
+                session = _Session(owner, self._new_code(), now, requests)
+                self._by_code[session.code] = session
+            return session.code
+
+    def show(self, owner: str, question: Question) -> None:
+        """Show a question in the lecturer's session; nothing changes if it is shown already."""
+        with self._lock:
+            session = self._owned(owner)
+            if session.question == question:
+                return
+            self._set_aside(session)
+            session.question = question
+            session.number += 1
+
+    def open_answers(self, owner: str) -> None:
+        """Open the votes of this round, which takes no more."""
+        with self._lock:
+            session = self._owned(owner)
+            session.opened = session.question is not None
+
+    def vote_again(self, owner: str) -> None:
+        """Begin the second round, once the first one is open."""
+        with self._lock:
+            session = self._owned(owner)
+            if session.opened and len(session.votes) < ROUNDS:
+                session.votes.append({})
+                session.opened = False
+
+    def reveal(self, owner: str, key: str) -> None:
+        """Let the right answer be marked wherever the votes are open, if the question of that key
+        is shown."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is None or session.revealed or session.question is None:
+                return
+            if session.question.key == key:
+                session.revealed = True
+                session.version += 1
+                session.last_sign = self._clock()
+
+    def end(self, owner: str) -> None:
+        """End the lecturer's session, if there is one."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is not None:
+                self._forget(session)
+
+    def seen(self, owner: str) -> Seen | None:
+        """Return what the lecturer sees of their session; None if they have none."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is None:
+                return None
+            self._drop_silent_phones(session)
+            return Seen(
+                f"{session.id}-{session.number}",
+                session.code,
+                session.question,
+                len(session.votes),
+                session.opened,
+                len(session.votes[-1]),
+                len(session.phones),
+                session.result(),
+                session.revealed,
+                tuple(session.former),
+            )
+
+    def state(self, code: object, phone: object, version: object = None) -> Mapping[str, Any]:
+        """Return what a phone shows; its version alone if the phone has that. Raises `Refused`."""
+        with self._lock:
+            session, key = self._admitted(code, phone)
+            state = session.state(key)
+            return {"version": version} if state["version"] == version else state
+
+    def vote(
+        self, code: object, phone: object, number: object, round: object, answer: object
+    ) -> Mapping[str, Any]:
+        """Take a phone's answer to a question, by the question's number and round, in place of an
+        earlier one in this round; return what the phone then shows. Raises `Refused`."""
+        with self._lock:
+            session, key = self._admitted(code, phone)
+            if session.question is None or (number, round) != (session.number, len(session.votes)):
+                raise Refused("This question is no longer shown: your answer does not count.", 409)
+            if session.opened:
+                raise Refused("The answers are open: this round takes no more.", 409)
+            votes = session.votes[-1]
+            vote = session.question.read(answer)
+            if key not in votes and len(votes) >= limits.PHONES:
+                raise Refused(_full(), 503)
+            votes[key] = vote
+            session.last_sign = self._clock()
+            return session.state(key)
+
+    def _new_code(self) -> str:
+        while True:
+            code = "".join(secrets.choice(LETTERS) for _ in range(4))
+            if code not in self._by_code:
+                self._former_codes.pop(code, None)
+                return code
+
+    def _find_owned(self, owner: str) -> _Session | None:
+        self._end_old()
+        sessions = self._by_code.values()
+        return next((session for session in sessions if session.owner == owner), None)
+
+    def _owned(self, owner: str) -> _Session:
+        """Return the lecturer's session for something that they do, which phones will see."""
+        session = self._find_owned(owner)
+        if session is None:
+            raise Refused("Your class has ended.", 404)
+        session.last_sign = self._clock()
+        session.version += 1
+        return session
+
+    def _admitted(self, code: object, phone: object) -> tuple[_Session, str]:
+        """Return the session of a code and the phone's key, if its request may come."""
+        if not isinstance(code, str) or not _CODE.fullmatch(code):
+            raise Refused("A class has a code of four letters.", 400)
+        if not isinstance(phone, str) or not _PHONE.fullmatch(phone):
+            raise Refused("This phone sent no key of its own: load the page again.", 400)
+        self._end_old()
+        session = self._by_code.get(code)
+        if session is None:
+            has_ended = code in self._former_codes
+            raise Refused(
+                f"The class {code} has ended." if has_ended else f"There is no class {code} here.",
+                410 if has_ended else 404,
+            )
+        now = self._clock()
+        allowance = session.phones.get(phone)
+        if allowance is None:
+            self._drop_silent_phones(session)
+            if len(session.phones) >= limits.PHONES:
+                raise Refused(_full(), 503)
+            allowance = Allowance(*limits.PHONE_REQUESTS, now)
+            session.phones[phone] = allowance
+        # a phone that asks too often takes nothing of the others'
+        if not allowance.take(now):
+            raise Refused("This phone asks too often. It goes on by itself in a moment.", 429)
+        if not session.requests.take(now):
+            raise Refused("Too many phones ask at once. This goes on by itself in a moment.", 429)
+        return session, phone
+
+    def _drop_silent_phones(self, session: _Session) -> None:
+        """Free the places of phones that no longer ask; their votes stay."""
+        oldest = self._clock() - SILENCE
+        session.phones = {
+            phone: allowance
+            for phone, allowance in session.phones.items()
+            if allowance.since >= oldest
+        }
+
+    def _set_aside(self, session: _Session) -> None:
+        """Put the question shown among the former ones, if its votes were opened."""
+        result = session.result()
+        if result is not None:
+            session.former.append(result)
+        session.votes = [{}]
+        session.opened = False
+        session.revealed = False
+
+    def _end_old(self) -> None:
+        oldest = self._clock() - LIFETIME
+        for session in list(self._by_code.values()):
+            if session.last_sign < oldest:
+                self._forget(session)
+
+    def _forget(self, session: _Session) -> None:
+        del self._by_code[session.code]
+        self._former_codes[session.code] = None
+        while len(self._former_codes) > _FORMER_CODES:
+            self._former_codes.popitem(last=False)
+
+
+def _full() -> str:
+    return f"A class takes {limits.PHONES} phones, and so many are there."
+
+
+ALL = Sessions()  # of this process
