@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from torch import Tensor
 
 import icl_core as icl
@@ -36,7 +36,6 @@ from icl_core.papers.memformers.shared.model import errors as model_errors
 from icl_core.share.stage_page import script_json
 from icl_core.site import training
 from icl_core.training import loop
-from tests import chromium
 from tests.recorder import Recorder
 
 STEPS = 10
@@ -89,15 +88,6 @@ TRAIN = """([experiment, setting, seed]) => {
   const weights = Object.fromEntries(arrays.map(([name, value]) => [name, [...value]]));
   return { weights, shapes: trainer.shapes, loss: trainer.evaluate().loss };
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser():
-    switches = ["--no-sandbox", "--disable-gpu"]
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium.find(), args=switches)
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
