@@ -397,3 +397,11 @@ def test_a_first_picture_is_small(tmp_path: Path) -> None:
         path.stat().st_size for path in (*scripts.COPIED, *tmp_path.iterdir()) if is_loaded(path)
     ]
     assert len(sizes) == 8 and sum(sizes) < FIRST_PICTURE
+
+
+def test_the_sites_own_style_leaves_the_marks_of_claims_alone():
+    """Bars and scales of claims have these classes: a rule for one of them would reach all."""
+    style = (Path(scripts.__file__).parent / "browser" / "site.css").read_text(encoding="utf-8")
+    own = set(re.findall(r"^\.([\w-]+) \{", style, re.MULTILINE))
+    assert "not-loaded" in own
+    assert not own & {"kept", "open", "failed", "bar", "bars", "dot", "scale", "claims"}

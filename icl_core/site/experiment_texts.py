@@ -25,7 +25,7 @@ from icl_core.site.scenes import Scenes, ShownRun, shipped_runs, try_query
 def experiment_texts(scenes: Scenes) -> dict[str, Any]:
     """Return what a page of an experiment says, and how it finds its scenes."""
     experiment = scenes.experiment
-    shown = [preset for preset in experiment.presets if scenes.run_of(preset.name)]
+    presets = [preset for preset in experiment.presets if scenes.run_of(preset.name)]
     return {
         "id": scenes.id,
         "title": experiment.title,
@@ -38,7 +38,7 @@ def experiment_texts(scenes: Scenes) -> dict[str, Any]:
                 "about": preset.about,
                 "group": preset.group,
             }
-            for preset in shown
+            for preset in presets
         ],
         "knobs": _knobs(scenes),
         **scenes.index(),
@@ -53,19 +53,19 @@ def experiment_texts(scenes: Scenes) -> dict[str, Any]:
 
 
 def _knobs(scenes: Scenes) -> list[dict[str, Any]]:
-    """Return the main knobs, and those that tell the runs of the atlas apart: name, label, help,
-    and the values that runs have, each with its text."""
+    """Return the main knobs: name, label, help, and the values that runs have, each with its
+    text."""
     fields = knobs.knobs_of(scenes.experiment.config)
-    wanted = dict.fromkeys(knobs.main_knobs(scenes.experiment.config))
-    shown: list[dict[str, Any]] = []
-    for name in wanted:
+    names = knobs.main_knobs(scenes.experiment.config)
+    rows: list[dict[str, Any]] = []
+    for name in names:
         knob = fields[name]
         values = dict.fromkeys(getattr(run.config, name) for run in scenes.runs)
         ordered = sorted(values) if knob.kind == "slider" else list(values)
         labels = {
             value_text(value): knob.options.get(value) or knob.said(value) for value in ordered
         }
-        shown.append(
+        rows.append(
             {
                 "name": name,
                 "label": knob.label,
@@ -74,7 +74,7 @@ def _knobs(scenes: Scenes) -> list[dict[str, Any]]:
                 "values": labels,
             }
         )
-    return shown
+    return rows
 
 
 def _tasks(scenes: Scenes) -> dict[str, dict[str, Any]]:

@@ -47,10 +47,10 @@ def write_site(folder: Path, say: Callable[[str], object] = print) -> None:
         raise FileExistsError(f"{folder} must be an empty folder, or a new one")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".site-") as beside:
-        written = Path(beside) / "site"
-        written.mkdir()
-        _write_all(written, say)
-        written.replace(folder)
+        site = Path(beside) / "site"
+        site.mkdir()
+        _write_all(site, say)
+        site.replace(folder)
 
 
 def _write_all(folder: Path, say: Callable[[str], object]) -> None:
@@ -99,15 +99,15 @@ def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
     _put(place, shown.name, stage)
     drawers = [name for name, _ in stage["drawers"]]
     for index, drawer in enumerate(drawers):
-        held = stage_data.drawer(experiment, run, shown.base, drawer)
-        _put(place, f"{shown.name}.{index}", held)
+        content = stage_data.drawer(experiment, run, shown.base, drawer)
+        _put(place, f"{shown.name}.{index}", content)
     for drawer, fields in scenes.drawer_knobs(shown).items():
         for number, view_fields in enumerate(scenes.drawer_views(shown, fields)):
-            held = {"problem": NOT_TOGETHER}
+            content = {"problem": NOT_TOGETHER}
             with suppress(BadSetting):
                 view = replace(shown.base, **view_fields)
-                held = stage_data.drawer(experiment, run, view, drawer)
-            _put(place, f"{shown.name}.{drawers.index(drawer)}.{number}", held)
+                content = stage_data.drawer(experiment, run, view, drawer)
+            _put(place, f"{shown.name}.{drawers.index(drawer)}.{number}", content)
     for name, fields in shown.views.items():
         view = replace(shown.base, **fields)
         panels = stage_data.changed_panels(experiment, scenes.id, run, view, shown.base)
@@ -115,8 +115,8 @@ def _write_run(scenes: Scenes, shown: ShownRun, place: Path) -> None:
         own = stage_data.changed_drawers(experiment, run, view, shown.base)
         _put(place, name, {"panels": panels, "headlines": headlines, "drawers": list(own)})
         for drawer in own:
-            held = stage_data.drawer(experiment, run, view, drawer)
-            _put(place, f"{name}.{drawers.index(drawer)}", held)
+            content = stage_data.drawer(experiment, run, view, drawer)
+            _put(place, f"{name}.{drawers.index(drawer)}", content)
 
 
 def _put(folder: Path, name: str, value: Any) -> None:

@@ -49,7 +49,7 @@ class Site {
     } catch (problem) {
       console.warn(problem);
       this.shown = null;
-      if (wanted === this.asked) this.place.replaceChildren(h("p", { class: "failed", role: "alert" }, problem.message));
+      if (wanted === this.asked) this.place.replaceChildren(h("p", { class: "not-loaded", role: "alert" }, problem.message));
     }
   }
 
@@ -102,5 +102,5 @@ class Site {
 window.iclStage ??= { panels: new Map(), clocks: new Map() };
 load("site").then(
   (site) => new Site(document.querySelector("[data-testid=stApp]"), site),
-  (problem) => document.querySelector("[data-testid=stApp]").append(h("p", { class: "failed", role: "alert" }, problem.message)),
+  (problem) => document.querySelector("[data-testid=stApp]").append(h("p", { class: "not-loaded", role: "alert" }, problem.message)),
 );
