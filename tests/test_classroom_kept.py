@@ -13,7 +13,8 @@ from test_classroom_page import html, opened, press, said, the, vote
 from test_links import open_page
 
 from icl_core.classroom import export, record, sessions
-from icl_core.classroom.sessions import Result, Sessions
+from icl_core.classroom.session import Result
+from icl_core.classroom.sessions import Sessions
 
 FIRST = Result(CHOICE, ((0.0, 1.0, 1.0),))
 TWICE = Result(CHOICE, ((0.0, 1.0, 1.0, 2.0), (1.0, 1.0, 1.0, 0.0)), 4, 2, 2)

@@ -12,7 +12,8 @@ from test_lesson import LESSONS
 from test_links import open_page
 
 from icl_core.classroom import figures, sessions
-from icl_core.classroom.sessions import Result, Seen, Sessions
+from icl_core.classroom.session import Result, Seen
+from icl_core.classroom.sessions import Sessions
 from icl_core.figures.style import themed
 
 STORY = "beat=order"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from icl_core.classroom.figures import sentence
-from icl_core.classroom.sessions import Result
+from icl_core.classroom.session import Result
 
 _STYLE = """
 body { font: 16px/1.4 "Source Sans", "Source Sans Pro", system-ui, sans-serif; color: #1D2126;

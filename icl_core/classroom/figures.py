@@ -7,7 +7,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from icl_core.classroom.sessions import Result
+from icl_core.classroom.session import Result
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import COLOURS, INK, axis, layout, legend
 

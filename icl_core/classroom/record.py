@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from icl_core.classroom.sessions import Result
+from icl_core.classroom.session import Result
 from icl_core.machine import folders, limits
 from icl_core.runs import disk
 

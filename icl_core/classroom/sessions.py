@@ -8,139 +8,21 @@ but the lecturer learns anything before the lecturer opens them, and the lecture
 import re
 import secrets
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 from icl_core.classroom.question import Question, Refused
+from icl_core.classroom.session import ROUNDS, Allowance, Seen, Session
 from icl_core.machine import limits
 
 LETTERS = "BCDFHJKMPRTWXZ"  # no vowels, and none that looks like another
 LIFETIME = 3600.0  # seconds without a sign of lecturer or voter after which a session ends
 SILENCE = 30.0  # seconds without a request after which a phone's place is free
-ROUNDS = 2
 _CODE = re.compile("[A-Z]{4}")
 _PHONE = re.compile("[A-Za-z0-9]{16,64}")
 _FORMER_CODES = 200  # of sessions that have ended
-_RESULTS = 200  # of one session
-
-
-class Allowance:
-    """How many requests may come: `burst` at once, and then `rate` a second."""
-
-    def __init__(self, rate: float, burst: float, now: float) -> None:
-        self.rate = rate
-        self.burst = burst
-        self.left = burst
-        self.since = now
-
-    def take(self, now: float) -> bool:
-        """Take one request; return whether there was one left."""
-        self.left = min(self.burst, self.left + (now - self.since) * self.rate)
-        self.since = now
-        if self.left < 1:
-            return False
-        self.left -= 1
-        return True
-
-
-@dataclass(frozen=True)
-class Result:
-    """The votes on a question: of each round that was opened, in no order of phones.
-
-    rounds   the votes of each round
-    changed  how many answered otherwise in the second round, of those who answered in both
-    to_right how many of these changed to the right answer
-    both     how many answered in both rounds
-    """
-
-    question: Question
-    rounds: tuple[tuple[float, ...], ...]
-    both: int = 0
-    changed: int = 0
-    to_right: int = 0
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What a lecturer sees of their session.
-
-    id       of the question in this session; no other has it
-    answered  how many phones have answered in this round
-    phones    how many phones are there
-    result    the votes of the rounds that were opened; None before
-    revealed  whether the right answer may be shown
-    former    the results of the questions before, in their order
-    """
-
-    id: str
-    code: str
-    question: Question | None
-    round: int
-    opened: bool
-    answered: int
-    phones: int
-    result: Result | None
-    revealed: bool
-    former: tuple[Result, ...]
-
-
-@dataclass
-class _Session:
-    """One class. `number` counts the questions, `version` all that the lecturer does."""
-
-    owner: str
-    code: str
-    last_sign: float
-    requests: Allowance
-    id: str = field(default_factory=lambda: secrets.token_hex(8))
-    question: Question | None = None
-    number: int = 0
-    version: int = 0
-    opened: bool = False
-    revealed: bool = False
-    votes: list[dict[str, float]] = field(default_factory=lambda: [{}])  # by round, then phone
-    phones: dict[str, Allowance] = field(default_factory=dict)
-    former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
-
-    def result(self) -> Result | None:
-        """Return the votes of the rounds that were opened; None if none was."""
-        rounds = self.votes if self.opened else self.votes[:-1]
-        if self.question is None or not rounds:
-            return None
-        # ordered by value: the order of the phones is nobody's business
-        values = tuple(tuple(sorted(votes.values())) for votes in rounds)
-        if len(rounds) < ROUNDS:
-            return Result(self.question, values)
-        first, second = rounds
-        both = first.keys() & second.keys()
-        changed = [second[phone] for phone in both if first[phone] != second[phone]]
-        to_right = sum(map(self.question.is_right, changed))
-        return Result(self.question, values, len(both), len(changed), to_right)
-
-    def state(self, phone: str) -> dict[str, Any]:
-        """Return what a phone shows: the question, its own votes, and the tally once it is open."""
-        own = [votes.get(phone) for votes in self.votes]
-        state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
-        if self.question is None:
-            return state
-        state |= {
-            "number": self.number,
-            "round": len(self.votes),
-            "ask": self.question.ask,
-            "choices": self.question.choices,
-            "unit": self.question.unit,
-            "opened": self.opened,
-            "own": own,
-        }
-        if self.opened:
-            if self.question.choices:
-                state["tally"] = self.question.counts(self.votes[-1].values())
-            if self.revealed:
-                state["right"] = self.question.right
-        return state
 
 
 class Sessions:
@@ -149,7 +31,7 @@ class Sessions:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._lock = Lock()
-        self._by_code: dict[str, _Session] = {}
+        self._by_code: dict[str, Session] = {}
         self._former_codes: OrderedDict[str, None] = OrderedDict()
 
     def open(self, owner: str) -> str:
@@ -166,7 +48,7 @@ class Sessions:
                     )
                 now = self._clock()
                 requests = Allowance(*limits.CLASS_REQUESTS, now)
-                session = _Session(owner, self._new_code(), now, requests)
+                session = Session(owner, self._new_code(), now, requests)
                 self._by_code[session.code] = session
             return session.code
 
@@ -266,12 +148,12 @@ class Sessions:
                 self._former_codes.pop(code, None)
                 return code
 
-    def _find_owned(self, owner: str) -> _Session | None:
+    def _find_owned(self, owner: str) -> Session | None:
         self._end_old()
         sessions = self._by_code.values()
         return next((session for session in sessions if session.owner == owner), None)
 
-    def _owned(self, owner: str) -> _Session:
+    def _owned(self, owner: str) -> Session:
         """Return the lecturer's session for something that they do, which phones will see."""
         session = self._find_owned(owner)
         if session is None:
@@ -280,7 +162,7 @@ class Sessions:
         session.version += 1
         return session
 
-    def _admitted(self, code: object, phone: object) -> tuple[_Session, str]:
+    def _admitted(self, code: object, phone: object) -> tuple[Session, str]:
         """Return the session of a code and the phone's key, if its request may come."""
         if not isinstance(code, str) or not _CODE.fullmatch(code):
             raise Refused("A class has a code of four letters.", 400)
@@ -309,7 +191,7 @@ class Sessions:
             raise Refused("Too many phones ask at once. This goes on by itself in a moment.", 429)
         return session, phone
 
-    def _drop_silent_phones(self, session: _Session) -> None:
+    def _drop_silent_phones(self, session: Session) -> None:
         """Free the places of phones that no longer ask; their votes stay."""
         oldest = self._clock() - SILENCE
         session.phones = {
@@ -318,7 +200,7 @@ class Sessions:
             if allowance.since >= oldest
         }
 
-    def _set_aside(self, session: _Session) -> None:
+    def _set_aside(self, session: Session) -> None:
         """Put the question shown among the former ones, if its votes were opened."""
         result = session.result()
         if result is not None:
@@ -333,7 +215,7 @@ class Sessions:
             if session.last_sign < oldest:
                 self._forget(session)
 
-    def _forget(self, session: _Session) -> None:
+    def _forget(self, session: Session) -> None:
         del self._by_code[session.code]
         self._former_codes[session.code] = None
         while len(self._former_codes) > _FORMER_CODES:

@@ -18,7 +18,7 @@ from icl_core import figures
 from icl_core.classroom import export, record, sessions
 from icl_core.classroom import figures as class_figures
 from icl_core.classroom.question import Question, Refused
-from icl_core.classroom.sessions import Result, Seen
+from icl_core.classroom.session import ROUNDS, Result, Seen
 from pages.ui.classroom.routes import PAGE
 from pages.ui.link import visitors
 from pages.ui.look import chart
@@ -123,7 +123,7 @@ def _buttons(seen: Seen) -> None:
     st.html(f'<p class="class-count" role="status">{count}</p>', width="content")
     if question is not None and not seen.opened:
         _button("Open the answers", _open_answers, "primary")
-    if seen.opened and seen.round < sessions.ROUNDS:
+    if seen.opened and seen.round < ROUNDS:
         _button("Vote again", sessions.ALL.vote_again)
     if question is not None and not question.choices and seen.opened and not seen.revealed:
         _button("Show the true value", partial(sessions.ALL.reveal, key=question.key))

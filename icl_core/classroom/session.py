@@ -1,0 +1,128 @@
+"""One class: the question shown, the votes of its rounds, its phones; what a phone shows of it, and
+what its lecturer sees."""
+
+import secrets
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from icl_core.classroom.question import Question
+
+ROUNDS = 2
+_RESULTS = 200  # of one session
+
+
+class Allowance:
+    """How many requests may come: `burst` at once, and then `rate` a second."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self.rate = rate
+        self.burst = burst
+        self.left = burst
+        self.since = now
+
+    def take(self, now: float) -> bool:
+        """Take one request; return whether there was one left."""
+        self.left = min(self.burst, self.left + (now - self.since) * self.rate)
+        self.since = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass(frozen=True)
+class Result:
+    """The votes on a question: of each round that was opened, in no order of phones.
+
+    rounds   the votes of each round
+    changed  how many answered otherwise in the second round, of those who answered in both
+    to_right how many of these changed to the right answer
+    both     how many answered in both rounds
+    """
+
+    question: Question
+    rounds: tuple[tuple[float, ...], ...]
+    both: int = 0
+    changed: int = 0
+    to_right: int = 0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a lecturer sees of their session.
+
+    id       of the question in this session; no other has it
+    answered  how many phones have answered in this round
+    phones    how many phones are there
+    result    the votes of the rounds that were opened; None before
+    revealed  whether the right answer may be shown
+    former    the results of the questions before, in their order
+    """
+
+    id: str
+    code: str
+    question: Question | None
+    round: int
+    opened: bool
+    answered: int
+    phones: int
+    result: Result | None
+    revealed: bool
+    former: tuple[Result, ...]
+
+
+@dataclass
+class Session:
+    """One class. `number` counts the questions, `version` all that the lecturer does."""
+
+    owner: str
+    code: str
+    last_sign: float
+    requests: Allowance
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    question: Question | None = None
+    number: int = 0
+    version: int = 0
+    opened: bool = False
+    revealed: bool = False
+    votes: list[dict[str, float]] = field(default_factory=lambda: [{}])  # by round, then phone
+    phones: dict[str, Allowance] = field(default_factory=dict)
+    former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
+
+    def result(self) -> Result | None:
+        """Return the votes of the rounds that were opened; None if none was."""
+        rounds = self.votes if self.opened else self.votes[:-1]
+        if self.question is None or not rounds:
+            return None
+        # ordered by value: the order of the phones is nobody's business
+        values = tuple(tuple(sorted(votes.values())) for votes in rounds)
+        if len(rounds) < ROUNDS:
+            return Result(self.question, values)
+        first, second = rounds
+        both = first.keys() & second.keys()
+        changed = [second[phone] for phone in both if first[phone] != second[phone]]
+        to_right = sum(map(self.question.is_right, changed))
+        return Result(self.question, values, len(both), len(changed), to_right)
+
+    def state(self, phone: str) -> dict[str, Any]:
+        """Return what a phone shows: the question, its own votes, and the tally once it is open."""
+        own = [votes.get(phone) for votes in self.votes]
+        state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
+        if self.question is None:
+            return state
+        state |= {
+            "number": self.number,
+            "round": len(self.votes),
+            "ask": self.question.ask,
+            "choices": self.question.choices,
+            "unit": self.question.unit,
+            "opened": self.opened,
+            "own": own,
+        }
+        if self.opened:
+            if self.question.choices:
+                state["tally"] = self.question.counts(self.votes[-1].values())
+            if self.revealed:
+                state["right"] = self.question.right
+        return state
