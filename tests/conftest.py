@@ -159,8 +159,8 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what a change cannot fail, if asked to; skip what needs a GPU where there is
-    none."""
+    """Leave out what a change cannot fail, if asked to; skip what needs a GPU where there is none;
+    let what takes many minutes take them."""
     if commit := config.getoption("changed"):
         selected = changed.select(items, commit)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
@@ -168,3 +168,5 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
+        if item.get_closest_marker("by_hand"):
+            item.add_marker(pytest.mark.timeout(0))

@@ -554,7 +554,6 @@ def test_nothing_is_cut_or_too_wide(
     room = "&projector=1" if size is PROJECTOR else ""
     for name in registry.papers()[paper].experiments:
         visit(page, f"{paper}?experiment={name}{room}")
-        page.mouse.move(0, 0)
         until(
             lambda: not page.evaluate(CUT),
             f"all of {paper}.{name} is seen",
