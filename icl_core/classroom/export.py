@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
+from icl_core.classroom.curves import FULL, PLACES, Curve
 from icl_core.classroom.figures import sentence
+from icl_core.classroom.question import Vote
 from icl_core.classroom.session import Result
 
 _STYLE = """
@@ -16,6 +18,7 @@ section { break-inside: avoid; margin-bottom: 2rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-bottom: .4rem; }
 table { width: 100%; border-collapse: collapse; }
 th, td { padding: .25rem .5rem; text-align: left; border-bottom: 1px solid #C9CED6; }
+figure { margin: .8rem 0; } svg { width: 100%; height: 14rem; border: 1px solid #C9CED6; }
 td:first-child { width: 50%; } .right { font-weight: 600; }
 i { display: inline-block; height: .8em; margin-right: .4rem; background: #0072B2;
   print-color-adjust: exact; -webkit-print-color-adjust: exact; }
@@ -23,8 +26,8 @@ i { display: inline-block; height: .8em; margin-right: .4rem; background: #0072B
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the results as CSV: a row for each choice, and for each number that was answered, with
-    its count in each vote."""
+    """Return the results as CSV: a row for each choice, and for each number or curve that was
+    answered, with its count in each vote. A curve is its heights, as shares of 100."""
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(["question", "answer", "right", "first vote", "second vote"])
@@ -46,6 +49,10 @@ def page(results: Sequence[Result], title: str) -> str:
 
 def _section(result: Result) -> str:
     names = ("first vote", "second vote")[: len(result.rounds)]
+    if result.question.curve:
+        drawings = "".join(map(_drawing, names, result.rounds, [result.question.curve] * 2))
+        said = escape(sentence(result, marks_right=True))
+        return f"<section><h2>{escape(result.question.ask)}</h2><p>{said}</p>{drawings}</section>"
     head = "".join(f"<th>{name}</th>" for name in ("answer", *names))
     totals = [max(1, len(votes)) for votes in result.rounds]
     rows = []
@@ -65,6 +72,27 @@ def _section(result: Result) -> str:
     )
 
 
+def _drawing(name: str, votes: Sequence[Vote], curve: Curve) -> str:
+    """Return the curves of one round over each other, the measured one thick, as a picture."""
+
+    def line(heights: Sequence[float | None], look: str) -> str:
+        known = [(place, height) for place, height in enumerate(heights) if height is not None]
+        points = " ".join(f"{place},{FULL - height:g}" for place, height in known)
+        return (
+            f'<polyline points="{points}" fill="none" vector-effect="non-scaling-stroke" {look}/>'
+        )
+
+    thin = 'stroke="#0072B2" stroke-width="1" stroke-opacity=".6"'
+    lines = [line(vote, thin) for vote in votes]
+    lines.append(line(curve.measured, 'stroke="#1D2126" stroke-width="4"'))
+    axes = f"{escape(curve.y)} against {escape(curve.x)}"
+    return (
+        f"<figure><figcaption>{name}: {axes}; thick: measured</figcaption>"
+        f'<svg viewBox="0 0 {PLACES - 1} {FULL}" preserveAspectRatio="none">{"".join(lines)}</svg>'
+        "</figure>"
+    )
+
+
 def _rows(result: Result) -> list[tuple[str, bool, list[int]]]:
     """Return each answer with whether it is right and its count in each round: all choices, or the
     numbers that were answered in their order."""
@@ -72,7 +100,13 @@ def _rows(result: Result) -> list[tuple[str, bool, list[int]]]:
     counters = [Counter(votes) for votes in result.rounds]
     votes = range(len(question.choices)) if question.choices else sorted(set().union(*counters))
     rows = []
+    vote: Vote
     for vote in votes:
-        answer = question.choices[int(vote)] if question.choices else f"{vote:.10g} {question.unit}"
+        if question.curve:
+            answer = " ".join(map(str, vote))
+        elif question.choices:
+            answer = question.choices[int(vote)]
+        else:
+            answer = f"{vote:.10g} {question.unit}"
         rows.append((answer, question.is_right(vote), [counter[vote] for counter in counters]))
     return rows

@@ -1,12 +1,15 @@
-"""What a class answered, drawn and in a sentence: bars of choices, a histogram of numbers; of two
-rounds both beside each other."""
+"""What a class answered, drawn and in a sentence: bars of choices, a histogram of numbers, curves
+over each other; of two rounds both beside each other."""
 
 from collections.abc import Sequence
 from html import escape
 from textwrap import wrap
+from typing import Any
 
 import numpy as np
 
+from icl_core.classroom.curves import FULL, PLACES, Curve, Tick
+from icl_core.classroom.question import NEAR
 from icl_core.classroom.session import Result
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import COLOURS, INK, axis, layout, legend
@@ -20,6 +23,8 @@ _LETTERS = 34  # of a choice in one line
 def answers(result: Result, marks_right: bool) -> Figure:
     """Return the votes of the rounds that were opened, with the right answer only if it is to be
     marked."""
+    if result.question.curve:
+        return _curves(result, result.question.curve, marks_right)
     is_choice = bool(result.question.choices)
     figure = _bars(result, marks_right) if is_choice else _histogram(result, marks_right)
     return figure.update_layout(
@@ -41,8 +46,10 @@ def sentence(result: Result, marks_right: bool) -> str:
             text += f", {result.to_right} to the right one"
     if marks_right:
         right = [sum(map(result.question.is_right, votes)) for votes in result.rounds]
-        text += f". Right: {', then '.join(map(str, right))}"
-    if not result.question.choices:
+        near = f"Within {NEAR}% of the height of the measured curve, on average"
+        name = near if result.question.curve else "Right"
+        text += f". {name}: {', then '.join(map(str, right))}"
+    if not result.question.choices and not result.question.curve:
         beyond = sum(map(len, result.rounds)) - len(_drawn(result))
         if beyond:
             text += f". {beyond} too far from the others to be drawn"
@@ -95,6 +102,38 @@ def _histogram(result: Result, marks_right: bool) -> Figure:
     return figure.update_yaxes(
         axis("answers", range=[0, 1.15 * most], dtick=-(-most // 5), fixedrange=True)
     )
+
+
+def _curves(result: Result, curve: Curve, marks_right: bool) -> Figure:
+    """Return all drawn curves, thin, the middle one of the last round thick, and the measured one
+    on top, in shares of the axes that were drawn in."""
+    figure = Figure(layout=layout(360, {"t": 40}))
+    x = np.linspace(0, 1, PLACES)
+    for votes, trace in zip(result.rounds, _traces(result), strict=True):
+        apart = np.full((len(votes), 1), np.nan)  # between two curves of one trace
+        heights = np.hstack([np.reshape(votes, (-1, PLACES)), apart])  # [votes, places + 1]
+        line = {"color": trace["marker"]["color"], "width": 1.5}
+        drawn = {"x": np.tile([*x, np.nan], len(votes)), "y": heights.ravel(), "opacity": 0.55}
+        figure.add_scatter(mode="lines", name=trace["name"], line=line, hoverinfo="skip", **drawn)
+    if result.rounds[-1]:
+        middle = np.median(result.rounds[-1], axis=0)
+        line = {"color": COLOURS["gradient descent"], "width": 4, "dash": "dash"}
+        figure.add_scatter(x=x, y=middle, mode="lines", name="middle of the class", line=line)
+    if marks_right:
+        measured = np.array(curve.measured, dtype=float)
+        line = {"color": INK, "width": 5}
+        name = f"✓ measured: {escape(curve.name, quote=False)}"
+        figure.add_scatter(x=x, y=measured, mode="lines", name=name, line=line)
+    figure.update_layout(showlegend=True, legend=legend(1.02) | {"traceorder": "normal"})
+    figure.update_xaxes(_axis_of(curve.x, curve.x_ticks, 1.0))
+    return figure.update_yaxes(_axis_of(curve.y, curve.y_ticks, FULL))
+
+
+def _axis_of(title: str, ticks: Sequence[Tick], full: float) -> dict[str, Any]:
+    places = [full * place for place, _ in ticks]
+    texts = [text for _, text in ticks]
+    limits = [-0.02 * full, 1.02 * full]
+    return axis(title, range=limits, tickvals=places, ticktext=texts, fixedrange=True)
 
 
 def _traces(result: Result) -> list[Trace]:

@@ -66,6 +66,11 @@ def keep(id: str, result: Result) -> None:
     answered or the server is read-only. Raises `OSError` where the file cannot be written."""
     question = result.question
     counts = tuple(question.counts(votes) for votes in result.rounds)
+    choices = question.choices
+    right = question.right
+    if question.curve:  # what is counted stands in place of choices
+        choices = question.outcomes
+        right = 1.0
     if limits.read_only() or not any(map(sum, counts)):
         return
     with _lock:
@@ -73,12 +78,11 @@ def keep(id: str, result: Result) -> None:
         record = records.pop(question.key, None)
         rooms: list[Room] = []
         # not of other words that the question had
-        if record and (record.ask, record.choices) == (question.ask, question.choices):
+        if record and (record.ask, record.choices) == (question.ask, choices):
             rooms = [room for room in record.rooms if room.id != id]
         rooms.append(Room(id, f"{datetime.now(UTC):%Y-%m-%d}", counts))
-        records[question.key] = Record(
-            question.key, question.ask, question.choices, question.right, tuple(rooms[-ROOMS:])
-        )
+        kept_rooms = tuple(rooms[-ROOMS:])
+        records[question.key] = Record(question.key, question.ask, choices, right, kept_rooms)
         content = json.dumps([asdict(record) for record in list(records.values())[-QUESTIONS:]])
         disk.write_whole(_file(), content.encode())
 

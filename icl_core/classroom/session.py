@@ -3,10 +3,10 @@ what its lecturer sees."""
 
 import secrets
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from icl_core.classroom.question import Question
+from icl_core.classroom.question import Question, Vote
 
 ROUNDS = 2
 _RESULTS = 200  # of one session
@@ -42,7 +42,7 @@ class Result:
     """
 
     question: Question
-    rounds: tuple[tuple[float, ...], ...]
+    rounds: tuple[tuple[Vote, ...], ...]
     both: int = 0
     changed: int = 0
     to_right: int = 0
@@ -86,7 +86,7 @@ class Session:
     version: int = 0
     opened: bool = False
     revealed: bool = False
-    votes: list[dict[str, float]] = field(default_factory=lambda: [{}])  # by round, then phone
+    votes: list[dict[str, Vote]] = field(default_factory=lambda: [{}])  # by round, then phone
     phones: dict[str, Allowance] = field(default_factory=dict)
     former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
 
@@ -101,7 +101,8 @@ class Session:
             return Result(self.question, values)
         first, second = rounds
         both = first.keys() & second.keys()
-        changed = [second[phone] for phone in both if first[phone] != second[phone]]
+        differ = self.question.differ
+        changed = [second[phone] for phone in both if differ(first[phone], second[phone])]
         to_right = sum(map(self.question.is_right, changed))
         return Result(self.question, values, len(both), len(changed), to_right)
 
@@ -120,6 +121,13 @@ class Session:
             "opened": self.opened,
             "own": own,
         }
+        if self.question.curve:
+            curve = asdict(self.question.curve)
+            measured = curve.pop("measured")  # which nobody sees before it is revealed
+            state["curve"] = curve
+            if self.opened and self.revealed:
+                state["measured"] = measured
+            return state
         if self.opened:
             if self.question.choices:
                 state["tally"] = self.question.counts(self.votes[-1].values())

@@ -83,7 +83,7 @@ class Sessions:
             session = self._find_owned(owner)
             if session is None or session.revealed or session.question is None:
                 return
-            if session.question.key == key:
+            if session.question.is_of(key):
                 session.revealed = True
                 session.version += 1
                 session.last_sign = self._clock()

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from conftest import until
 from driver import go, settled
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 Window = Callable[..., Page]
 PHONE = {"width": 360, "height": 640}
+AXES = (46, 300, 10, 190)  # left, right, top and bottom in a picture of 320 times 240
 CHOICES = "#choices button"
 CHOSEN = f'{CHOICES}[aria-pressed="true"]'
 
@@ -135,4 +137,63 @@ def test_a_lesson_asks_its_class_a_number(server: str, window: Window, phones: l
     press(tab, "Show the true value")
     expect(panel).to_contain_text("✓ right: 49,152")
     expect(panel.get_by_text("4 answered. Right: 2.")).to_be_visible()
+    end(tab, phones)
+
+
+def draw(phone: Page, heights: list[float]) -> None:
+    """Draw a curve with a finger; heights are shares of the axis, over its whole width."""
+    box = phone.locator("#picture").bounding_box()
+    assert box is not None
+    left, right, top, bottom = AXES
+    for index, height in enumerate(heights):
+        x = left + index / (len(heights) - 1) * (right - left)
+        y = bottom - height * (bottom - top)
+        place = (box["x"] + box["width"] * x / 320, box["y"] + box["height"] * y / 240)
+        phone.mouse.move(*place)
+        if index == 0:
+            phone.mouse.down()
+    phone.mouse.up()
+    phone.get_by_role("button", name="Send my curve").tap()
+    expect(phone.get_by_role("status")).to_contain_text("Your answer is in.")
+
+
+@pytest.mark.long
+def test_a_class_draws_a_curve_and_sees_the_measured_one(
+    server: str, window: Window, phones: list[Page]
+) -> None:
+    tab = go(window(), f"{server}/birth?beat=output")
+    press(tab, "With the class")
+    code = tab.locator(".class-place b").inner_text()
+    press(tab, "Let them draw")
+    press(tab, "W_K²: recall against training step")
+    expect(tab.get_by_role("dialog")).to_have_count(0)
+    expect(tab.locator(".class-ask")).to_contain_text("Draw “W_K²”")
+    drawn = {0: [0, 1], 1: [1, 0], 2: [0.5, 0.5]}
+    for number, phone in enumerate(phones[:3]):
+        phone.goto(f"{server}/join?code={code}")
+        expect(phone.locator("#picture .frame")).to_be_visible()
+        draw(phone, drawn[number])
+        if number:
+            report = Axe().run(phone)
+            assert report.violations_count == 0, report.generate_report()
+    keys = phones[3]
+    keys.goto(f"{server}/join?code={code}")
+    field = keys.get_by_role("slider")
+    field.press("ArrowUp")
+    for _ in range(3):
+        field.press("ArrowDown")
+    expect(field).to_have_attribute("aria-valuenow", "40")
+    keys.get_by_role("button", name="Send my curve").press("Enter")
+    assert keys.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    expect(tab.locator(".class-count")).to_contain_text("4 answered")
+    press(tab, "Open the answers")
+    chart = tab.locator(".st-key-class .js-plotly-plot")
+    curves = chart.evaluate("plot => plot.data.map(({ name }) => name)")
+    assert curves == ["first vote", "middle of the class"]
+    press(tab, "Show the measured curve")
+    measured = tab.locator(".st-key-class-measured .js-plotly-plot")
+    expect(measured).to_be_visible()
+    until(lambda: len(measured.evaluate("plot => plot.data")) == 3, "the measured curve")
+    own = phones[0].locator("#picture .measured")
+    until(lambda: own.get_attribute("points") != "", "the measured curve on a phone")
     end(tab, phones)

@@ -88,7 +88,7 @@ function leave() {
   show("class", "");
   show("before", "");
   show("ask", "Join your class");
-  choices.hidden = form.hidden = true;
+  choices.hidden = form.hidden = drawing.hidden = true;
   enter.hidden = false;
 }
 
@@ -105,13 +105,15 @@ function take(answer) {
 }
 
 /* Put the question and its answers in place. */
-function build({ ask, choices: texts = [] }) {
+function build(shown) {
+  const { ask, choices: texts = [], curve } = shown;
   enter.hidden = true;
   show("class", `Class ${code}`);
   show("ask", ask ?? "Wait for the question.");
   choices.hidden = !texts.length;
-  form.hidden = ask === undefined || texts.length > 0;
+  form.hidden = ask === undefined || texts.length > 0 || curve !== undefined;
   field.value = "";
+  buildCurve(shown);
   choices.replaceChildren(
     ...texts.map((text, index) => {
       const button = document.createElement("button");
@@ -130,17 +132,19 @@ function build({ ask, choices: texts = [] }) {
 
 /* A vote in words; what a choice has in brackets is left out. */
 const inWords = (value, { choices: texts, unit }) =>
-  texts.length ? `“${texts[value].split(" (")[0]}”` : `${value} ${unit}`.trim();
+  value === null ? "" : texts.length ? `“${texts[value].split(" (")[0]}”` : `${value} ${unit}`.trim();
 
 /* Mark the phone's own answer and, once they are open, how many gave each. */
 function draw(shown) {
+  drawCurve(shown);
   if (shown.ask === undefined) {
     say("It appears here by itself.");
     return;
   }
-  const { opened, own, round, tally, right } = shown;
+  const { opened, own, round, tally, right, curve, measured } = shown;
   const vote = own[round - 1];
-  show("before", round > 1 ? `Second vote. ${own[0] === null ? "" : `First you said ${inWords(own[0], shown)}.`}` : "");
+  const first = curve ? "Thin: your first curve." : `First you said ${inWords(own[0], shown)}.`;
+  show("before", round > 1 ? `Second vote. ${own[0] === null ? "" : first}` : "");
   const all = tally?.reduce((sum, count) => sum + count, 0);
   [...choices.children].forEach((button, index) => {
     const [bar, , count] = button.children;
@@ -149,10 +153,10 @@ function draw(shown) {
     bar.style.width = all ? `${(100 * tally[index]) / all}%` : "0";
     count.textContent = tally ? `${index === right ? "✓ " : ""}${tally[index]}` : index === vote ? "✓" : "";
   });
-  find("value").parentElement.hidden = shown.choices.length > 0 || opened;
+  find("value").parentElement.hidden = shown.choices.length > 0 || curve !== undefined || opened;
   find("number").querySelector("label").textContent = shown.unit ? `Your number, in ${shown.unit}` : "Your number";
-  const mine = shown.choices.length ? "Your answer is in." : `Your answer: ${inWords(vote, shown)}.`;
-  const truth = right === undefined ? "" : ` The answer: ${inWords(right, shown)}.`;
+  const mine = shown.choices.length || curve ? "Your answer is in." : `Your answer: ${inWords(vote, shown)}.`;
+  const truth = measured ? " The thick curve was measured." : right === undefined ? "" : ` The answer: ${inWords(right, shown)}.`;
   if (opened) say(`${vote === null ? "You did not answer." : mine} The answers are open: see the screen.${truth}`);
   else if (vote === null) say("Your answer is counted without a name.");
   else say(`${mine} You may change it until the answers are opened.`);
@@ -164,15 +168,3 @@ function join(text) {
   say("");
   look();
 }
-
-enter.onsubmit = (event) => {
-  event.preventDefault();
-  join(find("code").value);
-};
-form.onsubmit = (event) => {
-  event.preventDefault();
-  vote(field.value);
-};
-document.addEventListener("visibilitychange", look);
-const linked = new URLSearchParams(location.search).get("code");
-if (linked) join(linked);

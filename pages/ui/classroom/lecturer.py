@@ -126,7 +126,8 @@ def _buttons(seen: Seen) -> None:
     if seen.opened and seen.round < ROUNDS:
         _button("Vote again", sessions.ALL.vote_again)
     if question is not None and not question.choices and seen.opened and not seen.revealed:
-        _button("Show the true value", partial(sessions.ALL.reveal, key=question.key))
+        label = "Show the measured curve" if question.curve else "Show the true value"
+        _button(label, partial(sessions.ALL.reveal, key=question.key))
     _button("Unfold" if _is_folded() else "Fold", _fold, "tertiary")
     _button("End", sessions.ALL.end, "tertiary")
 
@@ -147,7 +148,9 @@ def _votes(result: Result, marks_right: bool) -> None:
         figure = figures.enlarged(figure)
     said = class_figures.sentence(result, marks_right)
     st.markdown(f"**{escape_markdown(said)}**")
-    chart.show_chart(figure, "class figure", said)
+    plays = bool(result.question.curve) and marks_right
+    with st.container(key="class-measured" if plays else "class-drawn"):
+        chart.show_chart(figure, "class figure", said)
 
 
 def _files(seen: Seen) -> None:

@@ -105,9 +105,9 @@ async def _join(_: Request) -> Response:
 @cache
 def _page() -> tuple[str, str]:
     """Return the phones' page, and the policy that lets it load nothing but its own parts."""
-    html, css, js = (
-        (_BROWSER / f"join.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")
-    )
+    names = ("join.html", "join.css", "join.js", "join_curve.js", "join_start.js")
+    html, css, *scripts = ((_BROWSER / name).read_text(encoding="utf-8") for name in names)
+    js = "".join(scripts)
     style, script = (
         base64.b64encode(sha256(text.encode()).digest()).decode() for text in (css, js)
     )

@@ -9,11 +9,13 @@ from typing import Any
 import streamlit as st
 
 from icl_core.classroom import question as class_question
+from icl_core.classroom.curves import drawable
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat, Question, seen_at, sentence_of
 from pages.ui.classroom import lecturer
 from pages.ui.link import address, answers
 from pages.ui.link.address import Setting
+from pages.ui.look.escape import escape_markdown
 from pages.ui.story import places
 from pages.ui.story.glossary import line
 from pages.ui.story.places import answer_key
@@ -49,6 +51,29 @@ def offer_class(setting: Setting, run: Run, beat: Beat, question: Question) -> N
         answers.forget(answer_key(run, beat))
 
     lecturer.offer(key, ask_class)
+    if not lecturer.has_class():
+        return
+    help = "The class draws a curve, which the question hides or a closed drawer has"
+    if st.button("Let them draw", key="let-them-draw", type="tertiary", help=help):
+        _choose_curve(setting, run, beat, question)
+
+
+@st.dialog("Which curve shall the class draw?")
+def _choose_curve(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
+    """Draw a button for each curve of the run that is not on screen, which asks for it."""
+    view = seen_at(beat, run, setting.base_view)
+    drawer = st.query_params.get("drawer", "")
+    curves = drawable(setting.experiment, run, view, question.hides, drawer)
+    if not curves:
+        st.markdown("All curves of this run are on screen.")
+    for number, curve in enumerate(curves):
+        label = f"{escape_markdown(curve.name)}: {curve.y} against {curve.x}"
+        if st.button(label, key=f"curve {number}", type="tertiary"):
+            ask = f"Draw “{curve.name}” as you expect it: {curve.y} against {curve.x}."
+            key = f"{class_key(setting.id, beat)} ~ {curve.name}, {curve.y}"
+            lecturer.ask(class_question.Question(key, ask, 0.0, curve=curve))
+            answers.forget(answer_key(run, beat))
+            st.rerun()
 
 
 def answer(experiment_id: str, run: Run, beat: Beat, question: Question, view: Any) -> None:
