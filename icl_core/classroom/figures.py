@@ -43,7 +43,8 @@ def sentence(result: Result, marks_right: bool) -> str:
     if len(rounds) > 1:
         text += f", then {rounds[1]}: {result.changed} of {result.both} changed their answer"
         if marks_right:
-            text += f", {result.to_right} to the right one"
+            goal = "one near the measured" if result.question.curve else "the right one"
+            text += f", {result.to_right} to {goal}"
     if marks_right:
         right = [sum(map(result.question.is_right, votes)) for votes in result.rounds]
         near = f"Within {NEAR}% of the height of the measured curve, on average"
