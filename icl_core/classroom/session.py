@@ -58,6 +58,7 @@ class Seen:
     result    the votes of the rounds that were opened; None before
     revealed  whether the right answer may be shown
     former    the results of the questions before, in their order
+    has_stage  whether phones are to show the stage
     """
 
     id: str
@@ -70,6 +71,16 @@ class Seen:
     result: Result | None
     revealed: bool
     former: tuple[Result, ...]
+    has_stage: bool
+
+
+@dataclass(frozen=True)
+class ShownStage:
+    """What the lecturer's page shows: a name, which no other stage has, and the scene as JSON,
+    compressed by gzip."""
+
+    name: str
+    scene: bytes
 
 
 @dataclass
@@ -89,6 +100,8 @@ class Session:
     votes: list[dict[str, Vote]] = field(default_factory=lambda: [{}])  # by round, then phone
     phones: dict[str, Allowance] = field(default_factory=dict)
     former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
+    has_stage: bool = False
+    stage: ShownStage | None = None  # of the lecturer's page, unless a question is open there
 
     def result(self) -> Result | None:
         """Return the votes of the rounds that were opened; None if none was."""
@@ -106,10 +119,19 @@ class Session:
         to_right = sum(map(self.question.is_right, changed))
         return Result(self.question, values, len(both), len(changed), to_right)
 
+    def seen_stage(self) -> ShownStage | None:
+        """Return the stage that phones may show now: none while they have a question to answer."""
+        has_question = self.question is not None and not self.opened
+        return None if has_question else self.stage
+
     def state(self, phone: str) -> dict[str, Any]:
-        """Return what a phone shows: the question, its own votes, and the tally once it is open."""
+        """Return what a phone shows: the question, its own votes, and the tally once it is open;
+        and the name of the stage in place of them, which is empty while none is to be seen."""
         own = [votes.get(phone) for votes in self.votes]
         state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
+        if self.has_stage:
+            stage = self.seen_stage()
+            state["stage"] = stage.name if stage else ""
         if self.question is None:
             return state
         state |= {

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any
 
 from icl_core.classroom.question import Question, Refused
-from icl_core.classroom.session import ROUNDS, Allowance, Seen, Session
+from icl_core.classroom.session import ROUNDS, Allowance, Seen, Session, ShownStage
 from icl_core.machine import limits
 
 LETTERS = "BCDFHJKMPRTWXZ"  # no vowels, and none that looks like another
@@ -113,7 +113,35 @@ class Sessions:
                 session.result(),
                 session.revealed,
                 tuple(session.former),
+                session.has_stage,
             )
+
+    def put_stage(self, owner: str, on: bool) -> None:
+        """Have the phones show the stage, or no longer; the next question ends it, too."""
+        with self._lock:
+            session = self._owned(owner)
+            session.has_stage = on
+            session.stage = None
+
+    def draw_stage(self, owner: str, stage: ShownStage | None) -> None:
+        """Take the stage that the lecturer's page shows, if phones are to show it; None while that
+        page has an open question."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is None or not session.has_stage or session.stage == stage:
+                return
+            session.stage = stage
+            session.version += 1
+            session.last_sign = self._clock()
+
+    def scene(self, code: object, phone: object, name: object) -> bytes:
+        """Return the scene of the stage of that name. Raises `Refused` if it is not shown."""
+        with self._lock:
+            session, _ = self._admitted(code, phone)
+            stage = session.seen_stage()
+            if stage is None or stage.name != name:
+                raise Refused("The screen shows another stage by now.", 409)
+            return stage.scene
 
     def state(self, code: object, phone: object, version: object = None) -> Mapping[str, Any]:
         """Return what a phone shows; its version alone if the phone has that. Raises `Refused`."""
@@ -208,6 +236,8 @@ class Sessions:
         session.votes = [{}]
         session.opened = False
         session.revealed = False
+        session.has_stage = False
+        session.stage = None
 
     def _end_old(self) -> None:
         oldest = self._clock() - LIFETIME

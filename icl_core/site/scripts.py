@@ -6,10 +6,11 @@ each becomes a function of its own, whose result is what it exported.
 
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from icl_core.figures.frames import browser_file, clock_script
-from icl_core.figures.style import TO_DARK
+from icl_core.figures.style import CONFIG, TO_DARK
 from icl_core.site import training
 
 _BROWSER = Path(__file__).parent / "browser"
@@ -69,8 +70,8 @@ def files() -> dict[str, str]:
     """Return the text of each file of the page, by its name."""
     return {
         "index.html": _read("index.html"),
-        "site.js": _script(),
-        "site.css": _style(),
+        "site.js": _script(_COMPONENTS, _SCRIPTS),
+        "site.css": style(),
         "projector.css": browser_file("projector.css"),
     }
 
@@ -79,13 +80,21 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-def _script() -> str:
+def stage_script() -> str:
+    """Return the script of a page that shows a stage alone: the class `Stage`, and `LOOK`, by which
+    it draws figures."""
+    look = {"colours": TO_DARK, "plotly": CONFIG}
+    script = _script(("iclWiden", "iclClock"), ("data.js", "theme.js", "parts.js", "stage.js"))
+    return f"{script}const LOOK = {json.dumps(look)};\n"
+
+
+def _script(components_used: Iterable[str], names: Iterable[str]) -> str:
     components = "".join(
-        f"const {name} = (() => {{\n{_as_value(text())}\n}})();\n"
-        for name, text in _COMPONENTS.items()
+        f"const {name} = (() => {{\n{_as_value(_COMPONENTS[name]())}\n}})();\n"
+        for name in components_used
     )
     clock = f"const CLOCK = {json.dumps(browser_file('clock.html'))};\n"
-    return f'"use strict";\n{components}{clock}' + "".join(map(_read, _SCRIPTS))
+    return f'"use strict";\n{components}{clock}' + "".join(map(_read, names))
 
 
 def _as_value(module: str) -> str:
@@ -93,9 +102,10 @@ def _as_value(module: str) -> str:
     return module.replace("export default function", "return function")
 
 
-def _style() -> str:
-    """Return the style: the dashboard's with variables in place of the names of colours."""
-    css = "".join(map(browser_file, _STYLES)) + _wide_figures()
+def style(more: str = "") -> str:
+    """Return the style: the dashboard's, and `more`, with variables in place of the names of
+    colours."""
+    css = "".join(map(browser_file, _STYLES)) + _wide_figures() + more
     for name in _COLOURS:
         css = re.sub(rf"\b{name}\b", f"var(--icl-{name.lower()})", css)
     themes = "".join(

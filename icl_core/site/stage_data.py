@@ -14,6 +14,7 @@ from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment,
 from icl_core.contract.figure import sendable
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import setting_line
+from icl_core.contract.story import HEADLINE
 from icl_core.figures.frames import round_maps, tag_figure
 from icl_core.figures.svg import model_svg_text, picture
 from icl_core.share.stage_films import (
@@ -60,6 +61,43 @@ def stage(experiment: Experiment, id: str, run: Run, view: Any, preset: Any) -> 
     }
 
 
+def snapshot(
+    experiment: Experiment, id: str, run: Run, view: Any, preset: Any, hidden: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the stage at the view's snapshot, as the browser draws it, with nothing of the other
+    snapshots; without what `hidden` names, which are panels and HEADLINE."""
+    steps = steps_of(run, view)
+    drawings = [
+        drawing for drawing in stage_drawings(experiment, run) if drawing.name not in hidden
+    ]
+    return {
+        "title": experiment.title,
+        "run": run.digest[:16],
+        "steps": [run.step(view) if steps else 0],
+        "last": steps[-1] if steps else 0,
+        "clock": knobs.knobs_of(experiment.view)["snapshot"].label if steps else "",
+        "ticks": [],
+        "headlines": ["" if HEADLINE in hidden else experiment.headline(run, view)],
+        "line": setting_line(run.config, preset),
+        "seating": seating(drawings) if drawings else "",
+        "panels": [_still_seat(experiment, id, drawing, run, view) for drawing in drawings],
+    }
+
+
+def _still_seat(
+    experiment: Experiment, id: str, drawing: Drawing, run: Run, view: Any
+) -> dict[str, Any]:
+    """Return a panel of the stage at the view's snapshot, as a film of one state."""
+    named = {"name": drawing.name, "wide": drawing.wide}
+    view = relevant_view(experiment, drawing, view)
+    film = film_id(f"{run.digest} {id} {drawing.name} {knobs.values(view)}")
+    try:
+        panel = tag_figure(round_maps(drawing.panel(run, view)), film, 0)
+    except (CannotDraw, BadSetting) as problem:
+        return {**named, "problem": str(problem)}
+    return named | _seated(drawing, run, film, [panel])
+
+
 def headlines(experiment: Experiment, run: Run, view: Any) -> list[str]:
     """Return the headline of each snapshot."""
     count = len(steps_of(run, view)) or 1
@@ -74,12 +112,16 @@ def seat(experiment: Experiment, id: str, drawing: Drawing, run: Run, view: Any)
         panels = film_panels(experiment, id, drawing, run, view)
     except (CannotDraw, BadSetting) as problem:
         return {**named, "problem": str(problem)}
+    return named | _seated(drawing, run, film_of(experiment, id, drawing, run, view), panels)
+
+
+def _seated(drawing: Drawing, run: Run, film: str, panels: Sequence[Panel]) -> dict[str, Any]:
+    """Return what is sent of a drawing's film, whose panels are tagged, and the texts of its
+    seat."""
     last = panels[-1]
-    film = film_of(experiment, id, drawing, run, view)
     message = (drawing.name, run.digest[:16], film)
     axis = last.figure.layout.get("xaxis", {}) if last.figure is not None else {}
     return {
-        **named,
         **figure_message(*message, last),
         **states_message(*message, panels, without_last=len(panels) > 1),
         "note": last.note,

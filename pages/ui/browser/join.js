@@ -56,7 +56,7 @@ async function look() {
   if (document.hidden || !code) return; // a phone in a pocket is silent
   try {
     take(await ask("state", { version: state.version }));
-    later(PAUSE);
+    later(state.stage ? STAGE_PAUSE : PAUSE);
   } catch (problem) {
     refuse(problem);
   }
@@ -85,6 +85,7 @@ function refuse({ message, status }) {
 function leave() {
   code = "";
   state = {};
+  follow();
   show("class", "");
   show("before", "");
   show("ask", "Join your class");
@@ -137,6 +138,7 @@ const inWords = (value, { choices: texts, unit }) =>
 /* Mark the phone's own answer and, once they are open, how many gave each. */
 function draw(shown) {
   drawCurve(shown);
+  follow(shown.stage);
   if (shown.ask === undefined) {
     say("It appears here by itself.");
     return;

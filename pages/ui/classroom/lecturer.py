@@ -30,6 +30,7 @@ HELP = "For lecturers: phones answer, and you open the answers when you like"
 _PAUSE = 2.0  # seconds between two looks at how many have answered
 _REFUSED = "class refused"  # in the session: what could not be done last
 _FOLDED = "class folded"
+_REDRAW = "class stage put"  # in the session: the page is to be drawn for the phones
 
 
 def has_class() -> bool:
@@ -88,12 +89,14 @@ def _panel() -> None:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"**Class {seen.code}**", width="content")
                 _buttons(seen)
+                _stage_toggle(seen)
             return
         with st.container(key="class-row", horizontal=True, gap="medium"):
             with st.container(key="class-place", width="content"):
                 st.html(_place(seen.code, is_small=seen.result is not None))
             with st.container(key="class-answers", gap="small"):
                 _answers(seen)
+                _stage_toggle(seen)
 
 
 def _answers(seen: Seen) -> None:
@@ -130,6 +133,21 @@ def _buttons(seen: Seen) -> None:
         _button(label, partial(sessions.ALL.reveal, key=question.key))
     _button("Unfold" if _is_folded() else "Fold", _fold, "tertiary")
     _button("End", sessions.ALL.end, "tertiary")
+
+
+def _stage_toggle(seen: Seen) -> None:
+    """Draw the toggle for the stage on phones, which is off again at the next question."""
+    key = f"class stage {seen.id}"
+    st.session_state[key] = seen.has_stage  # as the lecturer's other windows have set it
+    put = partial(sessions.ALL.put_stage, on=not seen.has_stage)
+    st.toggle("Stage on phones", key=key, on_change=_put_stage, args=(put,))
+    if st.session_state.pop(_REDRAW, False):
+        st.rerun()  # the whole page: it knows the stage
+
+
+def _put_stage(put: Callable[[str], None]) -> None:
+    _act(put)
+    st.session_state[_REDRAW] = True
 
 
 def _button(

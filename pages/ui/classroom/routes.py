@@ -1,4 +1,5 @@
-"""What phones of a class ask the server: one page, and two addresses that speak JSON.
+"""What phones of a class ask the server: one page, and addresses that speak JSON; and the page of
+the stage, with its files (stage_page.py).
 
 They stand beside Streamlit's own routes, under the same base path and for the same hosts. They use
 no cookie; as they take nothing but `application/json`, no page of another site can ask them.
@@ -20,6 +21,7 @@ from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 from icl_core.classroom import sessions
 from icl_core.classroom.question import Refused
+from pages.ui.classroom import stage_page
 
 PAGE = "join"  # its address, which a lecturer shows
 LONGEST = 2000  # bytes of a request
@@ -40,6 +42,9 @@ def routes() -> list[Route]:
         Route(f"{start}{PAGE}", _for_allowed_hosts(_join)),
         Route(f"{start}class/state", _for_allowed_hosts(_answering(_state)), methods=["POST"]),
         Route(f"{start}class/vote", _for_allowed_hosts(_answering(_vote)), methods=["POST"]),
+        Route(f"{start}class/scene", _for_allowed_hosts(_answering(_scene)), methods=["POST"]),
+        Route(f"{start}class/stage", _for_allowed_hosts(stage_page.page)),
+        Route(f"{start}class/files/{{digest}}/{{name}}", _for_allowed_hosts(stage_page.file)),
     ]
 
 
@@ -55,13 +60,16 @@ def _for_allowed_hosts(handle: _Handler) -> _Handler:
     return checked
 
 
-def _answering(answer: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> _Handler:
+def _answering(answer: Callable[[Mapping[str, Any]], Mapping[str, Any] | bytes]) -> _Handler:
     """Return the handler that gives the fields of a request to `answer` and sends what it returns,
-    or the sentence with which it refuses."""
+    an object or compressed JSON, or the sentence with which it refuses."""
 
     async def handle(request: Request) -> Response:
         try:
-            return JSONResponse(answer(await _fields(request)), headers=_HEADERS)
+            said = answer(await _fields(request))
+            if isinstance(said, bytes):
+                return stage_page.compressed(request, said, "application/json", _HEADERS)
+            return JSONResponse(said, headers=_HEADERS)
         except Refused as refused:
             return JSONResponse({"say": str(refused)}, refused.status, _HEADERS)
 
@@ -95,6 +103,10 @@ def _vote(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return sessions.ALL.vote(*(fields.get(name) for name in names))
 
 
+def _scene(fields: Mapping[str, Any]) -> bytes:
+    return sessions.ALL.scene(*(fields.get(name) for name in ("code", "phone", "name")))
+
+
 async def _join(_: Request) -> Response:
     page, policy = _page()
     return Response(
@@ -105,7 +117,7 @@ async def _join(_: Request) -> Response:
 @cache
 def _page() -> tuple[str, str]:
     """Return the phones' page, and the policy that lets it load nothing but its own parts."""
-    names = ("join.html", "join.css", "join.js", "join_curve.js", "join_start.js")
+    names = ("join.html", "join.css", "join.js", "join_curve.js", "join_stage.js", "join_start.js")
     html, css, *scripts = ((_BROWSER / name).read_text(encoding="utf-8") for name in names)
     js = "".join(scripts)
     style, script = (
@@ -113,7 +125,7 @@ def _page() -> tuple[str, str]:
     )
     policy = (
         f"default-src 'none'; style-src 'sha256-{style}'; script-src 'sha256-{script}'; "
-        "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "connect-src 'self'; frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
     return html.replace("STYLE", css).replace("SCRIPT", js), policy

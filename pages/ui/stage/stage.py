@@ -31,7 +31,7 @@ from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.memory_fault import say_if_memory_ends
-from pages.ui.stage import drawers, films, one_number, panels, playback
+from pages.ui.stage import class_stage, drawers, films, one_number, panels, playback
 from pages.ui.stage.playback import ClockOptions
 from pages.ui.story import places, script
 from pages.ui.story.places import Place
@@ -85,6 +85,8 @@ def show(
             cell = one_number.requested_cell(setting, run, explained)
         kept_key = training_key or training.kept_key(job)
         films.seat_panels(setting, run, drawings, kept_key, goes_on=bool(training_key))
+        with panels.report_faults("stage on phones"):
+            class_stage.draw(setting, run, place)
         drawers.show(setting, run, summaries, place.hidden, cell, training_key)
         is_cell_shown = drawers.requested_drawer() == drawers.NUMBERS
         one_number.link_maps(setting, run, explained, cell if is_cell_shown else None)
