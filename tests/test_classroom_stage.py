@@ -11,7 +11,7 @@ import pytest
 from test_classroom import CHOICE, NUMBER, phone, refusal
 from test_classroom_page import first_question, labels, opened, press, the
 from test_classroom_routes import ask, option, post
-from test_links import open_page
+from test_links import open_page, titles
 from test_site import loaded, of_presets, scenes_of
 
 from icl_core.classroom import sessions
@@ -211,9 +211,11 @@ def test_two_windows_of_a_lecturer_agree(classes: Sessions) -> None:
 
 def test_a_run_that_stands_in_is_the_stage_too(classes: Sessions, monkeypatch) -> None:
     monkeypatch.setenv("ICL_READ_ONLY", "1")
-    app = opened(open_page("gdssm", "lr=0.0123"))
+    app = opened(open_page("gdssm", "f=7"))
     (owner,) = {app.session_state["visitor"]}
     classes.open(owner)
     classes.put_stage(owner, True)
     opened(app.run())
-    assert scene_of(classes)["line"]
+    scene = scene_of(classes)
+    assert "f = 7" not in scene["line"]  # the nearest run's, as its figures are
+    assert [panel["titles"][-1] for panel in scene["panels"]] == titles(app)
