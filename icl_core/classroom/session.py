@@ -1,11 +1,12 @@
-"""One class: the question shown, the votes of its rounds, its phones; what a phone shows of it, and
-what its lecturer sees."""
+"""One class: the question or lot shown, the votes of its rounds, its phones; what a phone shows of
+it, and what its lecturer sees."""
 
 import secrets
 from collections import deque
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from icl_core.classroom.lots import Lot
 from icl_core.classroom.question import Question, Vote
 
 ROUNDS = 2
@@ -59,6 +60,7 @@ class Seen:
     revealed  whether the right answer may be shown
     former    the results of the questions before, in their order
     has_stage  whether phones are to show the stage
+    lot       the lot that phones drew from last; it is shown where no question is
     """
 
     id: str
@@ -72,6 +74,7 @@ class Seen:
     revealed: bool
     former: tuple[Result, ...]
     has_stage: bool
+    lot: Lot | None
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class ShownStage:
 
 @dataclass
 class Session:
-    """One class. `number` counts the questions, `version` all that the lecturer does."""
+    """One class. `number` counts the questions and lots, `version` all that the lecturer does."""
 
     owner: str
     code: str
@@ -102,6 +105,7 @@ class Session:
     former: deque[Result] = field(default_factory=lambda: deque(maxlen=_RESULTS))
     has_stage: bool = False
     stage: ShownStage | None = None  # of the lecturer's page, unless a question is open there
+    lot: Lot | None = None
 
     def result(self) -> Result | None:
         """Return the votes of the rounds that were opened; None if none was."""
@@ -125,14 +129,18 @@ class Session:
         return None if has_question else self.stage
 
     def state(self, phone: str) -> dict[str, Any]:
-        """Return what a phone shows: the question, its own votes, and the tally once it is open;
-        and the name of the stage in place of them, which is empty while none is to be seen."""
+        """Return what a phone shows: the question, its own votes, and the tally once it is open, or
+        the lot; and the name of the stage in place of them, which is empty while none is to be
+        seen."""
         own = [votes.get(phone) for votes in self.votes]
         state: dict[str, Any] = {"version": f"{self.number}.{self.version}.{own}"}
         if self.has_stage:
             stage = self.seen_stage()
             state["stage"] = stage.name if stage else ""
         if self.question is None:
+            if self.lot is not None:
+                state["version"] += f".{self.lot.version}.{self.lot.drawn.get(phone)}"
+                state |= {"number": self.number, "lot": self.lot.state(phone)}
             return state
         state |= {
             "number": self.number,

@@ -9,16 +9,17 @@ import re
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from threading import Lock
 from typing import Any
 
+from icl_core.classroom.lots import Lot, Told
 from icl_core.classroom.question import Question, Refused
 from icl_core.classroom.session import ROUNDS, Allowance, Seen, Session, ShownStage
 from icl_core.machine import limits
 
 LETTERS = "BCDFHJKMPRTWXZ"  # no vowels, and none that looks like another
-LIFETIME = 3600.0  # seconds without a sign of lecturer or voter after which a session ends
+LIFETIME = 3600.0  # seconds without a sign of lecturer, phone or training: a session then ends
 SILENCE = 30.0  # seconds without a request after which a phone's place is free
 _CODE = re.compile("[A-Z]{4}")
 _PHONE = re.compile("[A-Za-z0-9]{16,64}")
@@ -61,6 +62,31 @@ class Sessions:
             self._set_aside(session)
             session.question = question
             session.number += 1
+
+    def draw_lots(self, owner: str, lot: Lot) -> None:
+        """Let phones draw from a lot, in place of a question. Who has drawn from the last lot keeps
+        what they drew if this one has its key."""
+        with self._lock:
+            session = self._owned(owner)
+            self._set_aside(session)
+            session.question = None
+            if session.lot is None or session.lot.key != lot.key:
+                session.lot = lot
+            session.number += 1
+
+    def tell(
+        self, owner: str, key: Hashable, told: Mapping[int, Told], asked: Collection[int]
+    ) -> None:
+        """Let the settings of the lot of that key say something, and note whose runs were asked
+        for; nothing happens if there is no such lot any more."""
+        with self._lock:
+            session = self._find_owned(owner)
+            if session is None or session.lot is None or session.lot.key != key:
+                return
+            lot = session.lot.with_told(told, asked)
+            if lot.version != session.lot.version:
+                session.last_sign = self._clock()
+            session.lot = lot
 
     def open_answers(self, owner: str) -> None:
         """Open the votes of this round, which takes no more."""
@@ -114,6 +140,7 @@ class Sessions:
                 session.revealed,
                 tuple(session.former),
                 session.has_stage,
+                session.lot,
             )
 
     def put_stage(self, owner: str, on: bool) -> None:
@@ -166,6 +193,17 @@ class Sessions:
             if key not in votes and len(votes) >= limits.PHONES:
                 raise Refused(_full(), 503)
             votes[key] = vote
+            session.last_sign = self._clock()
+            return session.state(key)
+
+    def draw(self, code: object, phone: object, number: object) -> Mapping[str, Any]:
+        """Draw a setting for a phone, from the lot of that number; return what the phone then
+        shows. Raises `Refused`."""
+        with self._lock:
+            session, key = self._admitted(code, phone)
+            if session.lot is None or session.question is not None or number != session.number:
+                raise Refused("Settings are no longer drawn here.", 409)
+            session.lot = session.lot.with_draw(key)
             session.last_sign = self._clock()
             return session.state(key)
 

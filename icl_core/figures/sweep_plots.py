@@ -29,6 +29,9 @@ WRITTEN = 9  # the longest row or column whose numbers are written
 STRONG = 0.55
 LETTER = 7.2 / 280  # the width of a digit as a share of the width of a narrow map
 LINE_OF = 40  # letters in a line of the colour bar's title, on a narrow map
+# The corners of an outline in its cell, as shares of the cell's width and height.
+_RIGHT = (0.02, 0.98, 0.98, 0.02, 0.02)
+_UP = (0.03, 0.03, 0.97, 0.97, 0.03)
 HIT = 26  # pixels of the square around a run's place that can be clicked
 
 
@@ -42,6 +45,7 @@ class GridCell:
     failed  it ended without a number
     hover   the text at the pointer
     key     what a click returns
+    marked  it has a mark: a ring on a curve, an outline on a map
     """
 
     at: tuple[Any, ...]
@@ -50,6 +54,7 @@ class GridCell:
     failed: bool
     hover: str
     key: Any
+    marked: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,7 @@ def swept_curve(
     bottom = low + 0.04 * (high - low)  # the place of runs without a number
     level = np.array([10**bottom if log_y else bottom] * len(spots))
     y = np.where(np.isfinite(values), values, level)
+    figure.add_traces(_rings(spots, x, y))
     figure.add_traces([_crosses(spots, x, level), _click_targets(spots, x, y)])
     return figure.update_layout(xaxis=scale.axis(), hovermode="closest")
 
@@ -138,6 +144,7 @@ def swept_map(
         widths = np.diff(x.edges) / (x.edges[-1] - x.edges[0])  # [columns], shares of the map's
         widths = np.tile(widths, len(y.values))  # [cells]
         figure.add_traces(_numbers(at, values / 10.0**unit, shade, limits, widths))
+    figure.add_traces(_outlines(spots, x, y))
     figure.add_traces([_crosses(spots, *at.T), _click_targets(spots, *at.T)])
     if here is not None:
         figure.add_shape(**_outlined(x, here[0], "x"), **_outlined(y, here[1], "y"), **_FRAME)
@@ -291,6 +298,37 @@ def _crosses(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
     return Trace(x=x[failed], y=y[failed], name="failed", **look).update(
         showlegend=False, cliponaxis=False
     )
+
+
+def _outlines(spots: Sequence[GridCell], x: Scale, y: Scale) -> list[Trace]:
+    """Return the outlines of the marked cells of a map, a little within them; nothing if none
+    is."""
+    across: list[float | None] = []
+    up: list[float | None] = []
+    for spot in spots:
+        if spot.marked:
+            across += [*_within(x, spot.at[0], _RIGHT), None]  # a gap before the next one
+            up += [*_within(y, spot.at[1], _UP), None]
+    look = {"mode": "lines", "line": {"color": INK, "width": 2.5}, "hoverinfo": "skip"}
+    outlines = Trace(x=across, y=up, name="marked", showlegend=False, **look)
+    return [outlines] if across else []
+
+
+def _within(scale: Scale, value: Any, shares: Sequence[float]) -> list[float]:
+    """Return the places at these shares of the way through a value's cell."""
+    edges = _outlined(scale, value, "x")
+    return [edges["x0"] + share * (edges["x1"] - edges["x0"]) for share in shares]
+
+
+def _rings(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> list[Trace]:
+    """Return a ring around each marked run of a curve, at the places x and y; nothing if none
+    is."""
+    marked = np.array([spot.marked for spot in spots], dtype=bool)
+    marker = {"symbol": "circle-open", "size": 20, "color": INK, "line": {"width": 2.5}}
+    same = {"marker": {"opacity": 1}}
+    look = {"selected": same, "unselected": same, "mode": "markers", "hoverinfo": "skip"}
+    rings = Trace(x=x[marked], y=y[marked], name="marked", marker=marker, **look)
+    return [rings.update(showlegend=False, cliponaxis=False)] if marked.any() else []
 
 
 def _click_targets(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:

@@ -1,7 +1,7 @@
 """Draw what a sweep has measured: one metric over one of its knobs or two, however many runs are
 done."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
@@ -35,6 +35,7 @@ class MapChoice:
     x, y    the knobs of the axes; without `y` the metric is a curve over `x`
     fixed   the values of all other axes, by field; an axis that is not named has its first value
     here    the config on screen, whose place is marked
+    drawn   the cells that a class has drawn, by index in the grid, which are marked too
     """
 
     metric: str
@@ -42,6 +43,7 @@ class MapChoice:
     y: str = ""
     fixed: Mapping[str, Any] = field(default_factory=dict)
     here: Any = None
+    drawn: Collection[int] = ()
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -106,20 +108,22 @@ def _grid_cell(index: int, outcome: Outcome, choice: MapChoice, claim: Claim) ->
     at = tuple(outcome.cell.at[name] for name in choice.fields)
     setting = ", ".join(f"{name} = {value_text(value)}" for name, value in outcome.cell.at.items())
     if record:
-        hover = _with_error(value, error)
+        hover = number_with_error(value, error)
     elif outcome.status == FAILED:
         hover = f"failed: {figures.literal(outcome.message)}"
     else:
         hover = WORDS[outcome.status]
     failed = outcome.status == FAILED
-    return GridCell(at, value, error, failed, f"{setting}<br>{hover}", index)
+    is_drawn = index in choice.drawn
+    return GridCell(at, value, error, failed, f"{setting}<br>{hover}", index, is_drawn)
 
 
 def _number_or_nan(number: float | None) -> float:
     return np.nan if number is None else number
 
 
-def _with_error(value: float, error: float) -> str:
+def number_with_error(value: float, error: float) -> str:
+    """Return a number with its standard error, if that is not NaN: "0.98 ± 0.01"."""
     number = figures.significant(value, 4)
     return f"{number} ± {figures.significant(error, 2)}" if np.isfinite(error) else number
 
@@ -242,13 +246,18 @@ def _number(cell: GridCell, symbols: Sequence[str]) -> str:
 
 
 def _caption(claim: Claim, choice: MapChoice, grid: Grid) -> str:
-    """Return the claim, what a cell or dot is and what the dotted lines are."""
+    """Return the claim, what a cell or dot is, which ones a class has drawn, and what the dotted
+    lines are."""
     if choice.y:
         marks = (
             "Each cell is a run; it is blank where there is none yet and crossed where it failed."
         )
+        drawn = " Outlined: a phone has drawn it."
     else:
         marks = "Each dot is a run, with its error as a band; a cross stands where one failed."
+        drawn = " Ringed: a phone has drawn it."
+    if choice.drawn:
+        marks += drawn
     labels = [
         theory.label
         for theory in registry.experiment(grid.experiment).theory

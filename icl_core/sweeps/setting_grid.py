@@ -11,6 +11,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of
 from icl_core.contract.settings_io import current_name, no_setting
+from icl_core.figures.axis_scale import value_text
 
 MOST_AXES = 4
 MOST_CELLS = 400
@@ -67,6 +68,13 @@ class Grid:
     def axis(self, field: str) -> Axis:
         """Return the axis of a swept field."""
         return next(axis for axis in self.axes if axis.field == field)
+
+    def title(self, cell: Cell) -> str:
+        """Return a cell's values with their symbols: "d = 64, K = 3"."""
+        return ", ".join(
+            f"{self.axis(field).knob.symbol} = {value_text(value)}"
+            for field, value in cell.at.items()
+        )
 
     def text(self) -> str:
         """Return the axes as `parse` reads them: "d=32,64 K=1,3"."""

@@ -6,7 +6,7 @@ interrupt one by its key.
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,8 +94,9 @@ class Sweep:
         self._keys = [cell.config and key_of(grid.experiment, cell.config) for cell in grid.cells]
         self._refused: dict[str, str] = {}
 
-    def ask(self, visitor: str = "") -> None:
-        """Ask for every run that is neither stored, nor asked for, nor known to fail.
+    def ask(self, visitor: str = "", among: Collection[int] | None = None) -> None:
+        """Ask for every run that is neither stored, nor asked for, nor known to fail; of the cells
+        `among` all by their indices, if these are given.
 
         Raises `OSError` if the queue cannot be written, and `BadSetting`, with nothing asked for,
         if none of the runs can be trained or they are more than a page's `visitor` may have in the
@@ -104,8 +105,8 @@ class Sweep:
         outcomes = self.look().outcomes
         missing = [
             (key, outcome.cell)
-            for key, outcome in zip(self._keys, outcomes, strict=True)
-            if key and outcome.status == MISSING
+            for index, (key, outcome) in enumerate(zip(self._keys, outcomes, strict=True))
+            if key and outcome.status == MISSING and (among is None or index in among)
         ]
         if missing:
             queue.check_preconditions()

@@ -89,6 +89,7 @@ function leave() {
   show("class", "");
   show("before", "");
   show("ask", "Join your class");
+  drawLot({});
   choices.hidden = form.hidden = drawing.hidden = true;
   enter.hidden = false;
 }
@@ -139,6 +140,7 @@ const inWords = (value, { choices: texts, unit }) =>
 function draw(shown) {
   drawCurve(shown);
   follow(shown.stage);
+  if (drawLot(shown)) return;
   if (shown.ask === undefined) {
     say("It appears here by itself.");
     return;

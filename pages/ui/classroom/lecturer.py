@@ -19,6 +19,9 @@ from icl_core.classroom import export, record, sessions
 from icl_core.classroom import figures as class_figures
 from icl_core.classroom.question import Question, Refused
 from icl_core.classroom.session import ROUNDS, Result, Seen
+from icl_core.sweeps import by_class
+from icl_core.sweeps.setting_grid import Grid
+from pages.ui.classroom import lots
 from pages.ui.classroom.routes import PAGE
 from pages.ui.link import visitors
 from pages.ui.look import chart
@@ -27,6 +30,7 @@ from pages.ui.look.qr import qr_address
 from pages.ui.look.style import theme
 
 HELP = "For lecturers: phones answer, and you open the answers when you like"
+LOTS_HELP = "For lecturers: each phone draws one of these settings, and only those are trained"
 _PAUSE = 2.0  # seconds between two looks at how many have answered
 _REFUSED = "class refused"  # in the session: what could not be done last
 _FOLDED = "class folded"
@@ -64,6 +68,22 @@ def ask(question: Question) -> None:
         st.session_state[_FOLDED] = False
 
 
+def offer_lots(grid: Grid) -> None:
+    """Draw the button that lets a class draw the settings of a grid; while it does, where phones
+    join, as the panel may be out of sight."""
+    seen = sessions.ALL.seen(visitors.name())
+    if seen is not None and lots.is_drawn_from(grid):
+        st.markdown(f"Class **{seen.code}** at {escape_markdown(_without_scheme(_address()))}")
+    elif lots.can_offer(grid):
+        st.button("With the class", key="lots", help=LOTS_HELP, on_click=_draw_lots, args=(grid,))
+
+
+def _draw_lots(grid: Grid) -> None:
+    if begin():
+        sessions.ALL.draw_lots(visitors.name(), by_class.lot(grid))
+        st.session_state[_FOLDED] = False
+
+
 def reveal(key: str) -> None:
     """Let the right answer be marked, as the page shows that of the question of that key."""
     sessions.ALL.reveal(visitors.name(), key)
@@ -85,6 +105,8 @@ def _panel() -> None:
     with st.container(key="class", border=True):
         if _REFUSED in st.session_state:
             st.warning(escape_markdown(st.session_state[_REFUSED]))
+        lot = lots.shown(seen)
+        progress = lots.train(lot, seen.code) if lot else ""
         if _is_folded():
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"**Class {seen.code}**", width="content")
@@ -95,13 +117,19 @@ def _panel() -> None:
             with st.container(key="class-place", width="content"):
                 st.html(_place(seen.code, is_small=seen.result is not None))
             with st.container(key="class-answers", gap="small"):
-                _answers(seen)
+                _answers(seen, progress)
                 _stage_toggle(seen)
 
 
-def _answers(seen: Seen) -> None:
-    """Draw the question, the buttons and, once a round is open, its votes."""
-    if seen.question is None:
+def _answers(seen: Seen, progress: str) -> None:
+    """Draw the question, or the `progress` of what was drawn, the buttons and, once a round is
+    open, its votes."""
+    if progress:
+        st.html(
+            '<p class="class-ask">Draw a setting on your phone.</p>'
+            f'<p class="class-count">{progress}</p>'
+        )
+    elif seen.question is None:
         st.html(
             '<p class="class-ask">No question is shown yet.</p><p>'
             "Press “With the class” beside a question of the story or below an exercise.</p>"
@@ -120,9 +148,13 @@ def _buttons(seen: Seen) -> None:
     question = seen.question
     phones = "1 phone" if seen.phones == 1 else f"{seen.phones} phones"
     vote = "Second vote: " if seen.round > 1 else ""
-    count = (
-        f"{vote}<b>{seen.answered}</b> answered, {phones} here" if question else f"{phones} here"
-    )
+    lot = lots.shown(seen)
+    if question:
+        count = f"{vote}<b>{seen.answered}</b> answered, {phones} here"
+    elif lot:
+        count = f"Drawn by <b>{len(lot.drawn)}</b>, {phones} here"
+    else:
+        count = f"{phones} here"
     st.html(f'<p class="class-count" role="status">{count}</p>', width="content")
     if question is not None and not seen.opened:
         _button("Open the answers", _open_answers, "primary")
@@ -187,11 +219,20 @@ def _files(seen: Seen) -> None:
             st.download_button(label, content, name, type="tertiary", on_click="ignore")
 
 
+def _address() -> str:
+    """Return the address at which phones join."""
+    page = (st.context.url or "").split("?")[0].rpartition("/")[0]
+    return f"{page}/{PAGE}"
+
+
+def _without_scheme(address: str) -> str:
+    return address.removeprefix(f"{urlsplit(address).scheme}://")
+
+
 def _place(code: str, is_small: bool) -> str:
     """Return where phones join, as HTML: the QR code, the code, the address."""
-    page = (st.context.url or "").split("?")[0].rpartition("/")[0]
-    address = f"{page}/{PAGE}"
-    shown = escape(address.removeprefix(f"{urlsplit(address).scheme}://"), quote=False)
+    address = _address()
+    shown = escape(_without_scheme(address), quote=False)
     note = ""
     if not visitors.is_open_to_others(st.context.url or ""):
         note = (

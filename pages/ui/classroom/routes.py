@@ -42,6 +42,7 @@ def routes() -> list[Route]:
         Route(f"{start}{PAGE}", _for_allowed_hosts(_join)),
         Route(f"{start}class/state", _for_allowed_hosts(_answering(_state)), methods=["POST"]),
         Route(f"{start}class/vote", _for_allowed_hosts(_answering(_vote)), methods=["POST"]),
+        Route(f"{start}class/draw", _for_allowed_hosts(_answering(_draw)), methods=["POST"]),
         Route(f"{start}class/scene", _for_allowed_hosts(_answering(_scene)), methods=["POST"]),
         Route(f"{start}class/stage", _for_allowed_hosts(stage_page.page)),
         Route(f"{start}class/files/{{digest}}/{{name}}", _for_allowed_hosts(stage_page.file)),
@@ -103,6 +104,10 @@ def _vote(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return sessions.ALL.vote(*(fields.get(name) for name in names))
 
 
+def _draw(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+    return sessions.ALL.draw(*(fields.get(name) for name in ("code", "phone", "number")))
+
+
 def _scene(fields: Mapping[str, Any]) -> bytes:
     return sessions.ALL.scene(*(fields.get(name) for name in ("code", "phone", "name")))
 
@@ -117,7 +122,15 @@ async def _join(_: Request) -> Response:
 @cache
 def _page() -> tuple[str, str]:
     """Return the phones' page, and the policy that lets it load nothing but its own parts."""
-    names = ("join.html", "join.css", "join.js", "join_curve.js", "join_stage.js", "join_start.js")
+    names = (
+        "join.html",
+        "join.css",
+        "join.js",
+        "join_curve.js",
+        "join_stage.js",
+        "join_lot.js",
+        "join_start.js",
+    )
     html, css, *scripts = ((_BROWSER / name).read_text(encoding="utf-8") for name in names)
     js = "".join(scripts)
     style, script = (

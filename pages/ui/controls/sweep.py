@@ -2,7 +2,7 @@
 seeds, which the address keeps; its cost, its progress and its map at the right."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
@@ -17,6 +17,7 @@ from icl_core.sweeps import atlas, setting_grid
 from icl_core.sweeps import map as maps
 from icl_core.sweeps.setting_grid import Grid
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Sweep, SweepStatus
+from pages.ui.classroom import lecturer, lots
 from pages.ui.controls import training, widgets
 from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
@@ -26,7 +27,6 @@ from pages.ui.look.escape import escape_markdown
 from pages.ui.look.memory_fault import say_if_memory_ends
 
 SWEEP = "Sweep"  # the drawer
-METRIC = "metric"  # in the address
 AXES = "sweep"  # in the address: axes like "d=32,64", with _SEPARATOR between them
 SEEDS = "sweep_seeds"  # in the address
 MOST = 100  # runs that a visitor may ask for at once
@@ -50,12 +50,17 @@ def show(setting: Setting, show_panel: ShowPanel) -> None:
         grid = _chosen_grid(setting)
     if grid is None:
         return
-    running = not Sweep(grid).look().ended
+    running = _goes_on(grid, Sweep(grid).look())
     with right, st.container(key="panel-half-sweep"):
         # without this mark the map would fade with the stage while another run is awaited
         st.html("<i data-live></i>")
         result = st.fragment(_result, run_every=INTERVAL if running else None)
         result(setting, grid, running, show_panel)
+
+
+def _goes_on(grid: Grid, status: SweepStatus) -> bool:
+    """Return whether the map can change by itself."""
+    return not status.ended or lots.is_drawn_from(grid)
 
 
 @say_if_memory_ends
@@ -66,10 +71,10 @@ def _result(setting: Setting, grid: Grid, running: bool, show_panel: ShowPanel) 
         st.rerun()  # the whole page: it has another setting
     sweep = Sweep(grid)
     status = sweep.look(spawn.trainings())
-    if status.ended == running:
+    if _goes_on(grid, status) != running:
         pending_address.apply_pending()
         st.rerun()  # with the fragment repeated from now on, or no longer
-    if running:
+    if not status.ended:
         training.ensure_workers()
         _progress(sweep, status)
     else:
@@ -90,6 +95,7 @@ def _progress(sweep: Sweep, status: SweepStatus) -> None:
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(parts))
         if not limits.read_only() and sweep.may_cancel(visitor):
             st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, visitor))
+        lecturer.offer_lots(sweep.grid)
 
 
 def _cancel(sweep: Sweep, visitor: str | None) -> None:
@@ -107,7 +113,9 @@ def _offer(sweep: Sweep, status: SweepStatus, workers: int) -> None:
     cells = len(status.outcomes)
     failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
     if not counts[MISSING]:
-        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are ready{failed}.")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are ready{failed}.")
+            lecturer.offer_lots(sweep.grid)
         return
     if limits.read_only():
         st.markdown(f"{counts[DONE]} of {cells} runs are ready{failed}.")
@@ -121,6 +129,7 @@ def _offer(sweep: Sweep, status: SweepStatus, workers: int) -> None:
             f"{spawn.where()}"
         )
         st.button(label, key="start sweep", type="primary", on_click=_start, args=(sweep,))
+        lecturer.offer_lots(sweep.grid)
         st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
 
 
@@ -149,7 +158,12 @@ def _map(setting: Setting, grid: Grid, status: SweepStatus, show_panel: ShowPane
         for axis in grid.axes[2:]
     }
     choice = maps.MapChoice(
-        metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config
+        metric,
+        fields[0],
+        fields[1] if len(fields) > 1 else "",
+        fixed,
+        setting.config,
+        lots.drawn(grid),
     )
     # another setting is another chart: what was clicked on is not to stay marked
     key = f"sweep {key_of(setting.id, setting.config)[:8]}"
@@ -167,7 +181,7 @@ def _metric(setting: Setting, status: SweepStatus) -> str:
     """
     labels = {claim.id: claim.label for claim in setting.experiment.claims}
     titles = {name: labels[name] for name in status.metrics if name in labels} or labels
-    value = st.query_params.get(METRIC, "")
+    value = st.query_params.get(lots.METRIC, "")
     if value not in titles:
         value = next(iter(titles))
     key = f"{setting.id}:sweep metric"
@@ -182,7 +196,7 @@ def _metric(setting: Setting, status: SweepStatus) -> str:
 
 
 def _metric_changed(key: str) -> None:
-    address.write(METRIC, st.session_state[key], "")
+    address.write(lots.METRIC, st.session_state[key], "")
 
 
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
@@ -200,7 +214,7 @@ def _clicked(key: str, setting: Setting, grid: Grid) -> None:
 def _cell_list(setting: Setting, grid: Grid, status: SweepStatus) -> None:
     """Draw the list of cells, which opens one without the pointer."""
     titles = {
-        index: _cell_title(outcome.cell.at, grid)
+        index: grid.title(outcome.cell)
         for index, outcome in enumerate(status.outcomes)
         if outcome.cell.config
     }
@@ -215,14 +229,6 @@ def _cell_list(setting: Setting, grid: Grid, status: SweepStatus) -> None:
         placeholder="choose one, or click on it",
         format_func=titles.__getitem__,
         **widget_arguments(key, _cell_chosen, key, setting, grid),
-    )
-
-
-def _cell_title(values: Mapping[str, Any], grid: Grid) -> str:
-    """Return a cell's values with their symbols: "d = 64, K = 3"."""
-    return ", ".join(
-        f"{grid.axis(field).knob.symbol} = {axis_scale.value_text(value)}"
-        for field, value in values.items()
     )
 
 
