@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -87,6 +88,15 @@ def test_the_page_is_small_and_loads_nothing_but_its_parts() -> None:
         (part,) = re.findall(f"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
         digest = base64.b64encode(sha256(part.encode()).digest()).decode()
         assert f"{tag}-src 'sha256-{digest}'" in policy
+
+
+def test_the_scripts_of_the_page_declare_each_name_once() -> None:
+    """They are one script: a name that two of them declare would end all of it."""
+    text = ask("/join", method="GET").body.decode()
+    (script,) = re.findall("<script>(.*?)</script>", text, re.DOTALL)
+    declared = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", script, re.MULTILINE)
+    assert len(declared) > 20
+    assert not [name for name, count in Counter(declared).items() if count > 1]
 
 
 def test_a_phone_asks_answers_and_asks_again_in_a_few_bytes(code: str) -> None:

@@ -55,7 +55,7 @@ function drawCurve({ curve, own, round, opened, measured }) {
 }
 
 /* Bring the curve to a height at a place, and in a straight line from `since` to there. */
-function bring(at, height, since = at) {
+function reshape(at, height, since = at) {
   heights ??= Array(PLACES).fill(height);
   heights = [...heights];
   const from = heights[since];
@@ -70,28 +70,28 @@ function bring(at, height, since = at) {
 
 const within = (value, top) => Math.min(top, Math.max(0, Math.round(value)));
 
-function follow(event, since) {
+function trace(event, since) {
   const { left, top, width, height } = picture.getBoundingClientRect();
   const x = ((event.clientX - left) / width) * 320;
   const y = ((event.clientY - top) / height) * 240;
   const at = within(((x - AXES.left) / (AXES.right - AXES.left)) * (PLACES - 1), PLACES - 1);
-  bring(at, within(((AXES.bottom - y) / (AXES.bottom - AXES.top)) * FULL, FULL), since ?? at);
+  reshape(at, within(((AXES.bottom - y) / (AXES.bottom - AXES.top)) * FULL, FULL), since ?? at);
 }
 
 picture.onpointerdown = (event) => {
   if (state.opened) return;
   picture.setPointerCapture(event.pointerId);
-  follow(event);
+  trace(event);
 };
 picture.onpointermove = (event) => {
-  if (event.buttons && !state.opened) follow(event, place);
+  if (event.buttons && !state.opened) trace(event, place);
 };
 picture.onkeydown = (event) => {
   const [sideways, up] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 5], ArrowDown: [0, -5] }[event.key] ?? [];
   if (sideways === undefined || state.opened) return;
   event.preventDefault();
   const at = within(place + sideways, PLACES - 1);
-  bring(at, within((heights?.[at] ?? FULL / 2) + up, FULL));
+  reshape(at, within((heights?.[at] ?? FULL / 2) + up, FULL));
 };
 drawing.onsubmit = (event) => {
   event.preventDefault();
