@@ -96,9 +96,13 @@ def everywhere(request: pytest.FixtureRequest, files: Path) -> str:
 
 
 @pytest.fixture
-def open_at(browser: Browser, hear: Callable[[Page], None]) -> Iterator[Open]:
+def open_at(
+    request: pytest.FixtureRequest, browser: Browser, hear: Callable[[Page], None]
+) -> Iterator[Open]:
     """Open a page of a site in a window of its own. At the end of the test none has logged an
-    error, asked for anything elsewhere, or been refused something by the page's policy."""
+    error, asked for anything elsewhere, or been refused something by the page's policy. A page of a
+    test that fails is asked nothing more: it may not answer."""
+    failed = request.session.testsfailed
     pages: list[tuple[str, Page, list[str]]] = []
 
     def open_page(site: str, address: str = "", width: int = 1400, colours: str = "light") -> Page:
@@ -116,7 +120,8 @@ def open_at(browser: Browser, hear: Callable[[Page], None]) -> Iterator[Open]:
 
     yield open_page
     for site, page, requests in pages:
-        refused = page.evaluate("window.refused")
+        has_failed = request.session.testsfailed > failed
+        refused = [] if has_failed else page.evaluate("window.refused")
         page.close()
         assert refused == []
         assert requests
