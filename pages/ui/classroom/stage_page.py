@@ -55,9 +55,8 @@ def compressed(
     return Response(content, media_type=media_type, headers=sent)
 
 
-@cached(
-    {}, condition=Condition()
-)  # the phones of a class ask at once, and wait for one compression
+# the phones of a class ask at once, and wait for one compression
+@cached({}, condition=Condition())
 def _digest_and_files() -> tuple[str, Mapping[str, bytes]]:
     """Return the digest of all files of the page, and each file, compressed, by its name."""
     texts = {
