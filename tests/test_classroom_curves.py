@@ -1,6 +1,7 @@
 """Curves that a class draws: which a figure has, what counts as one, and who sees what of them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +62,36 @@ def test_a_class_may_draw_what_is_not_on_screen(id: str) -> None:
     every = [drawing for drawing in scenes.experiment.drawings if drawing.live]
     closed = next(drawing for drawing in every if drawing.place != "stage")
     offered = drawable(scenes.experiment, run, view, (), "")
+    assert not [curve for curve, is_hidden in offered if is_hidden]
     figure = closed.panel(run, view).figure
     assert figure is not None
     own = curves_of(figure)
-    assert own and all(curve in offered for curve in own)
-    assert not [
-        curve for curve in drawable(scenes.experiment, run, view, (), closed.place) if curve in own
-    ]
+    assert own and all((curve, False) in offered for curve in own)
+    elsewhere = drawable(scenes.experiment, run, view, (), closed.place)
+    assert not [curve for curve, _ in elsewhere if curve in own]
     on_stage = [drawing for drawing in every if drawing.place == "stage"]
     for drawing in on_stage:
         shown = drawing.panel(run, view).figure
         assert shown is not None
         hidden = drawable(scenes.experiment, run, view, (drawing.name,), "")
-        assert [curve for curve in hidden if curve not in offered] == curves_of(shown)
+        assert [curve for curve, is_hidden in hidden if is_hidden] == curves_of(shown)
+
+
+def test_curves_of_one_name_have_that_of_their_panel() -> None:
+    scenes = Scenes("birth.data")
+    run = store.default().load(scenes.runs[0].header)
+    assert run
+    hidden = ("w_o2", "w_k2", "w_k1")
+    curves = [
+        curve for curve, _ in drawable(scenes.experiment, run, scenes.runs[0].base, hidden, "")
+    ]
+    names = [(curve.name, curve.x, curve.y) for curve in curves]
+    assert len(set(names)) == len(names) and "1 frequent (w k2)" in [name for name, _, _ in names]
+
+
+def test_a_line_of_which_nothing_is_known_is_no_curve() -> None:
+    nothing = Trace(x=[1, 2, 3, 4, 5], y=[np.nan] * 5, name="a", mode="lines")
+    assert curves_of(Figure([nothing])) == []
 
 
 @given(
@@ -124,6 +142,8 @@ def test_a_phone_sees_its_own_curve_and_the_measured_one_once_it_is_revealed() -
         assert "measured" not in json.dumps(state) and str(FLAT) not in json.dumps(state)
     assert shown["measured"] == RISING and "tally" not in shown
     classes.reveal("a", "toy.walk fir")  # another question's key
+    drawer = replace(DRAW, key="toy.walk first in a drawer: W, recall")  # which stays closed
+    assert not drawer.is_of("toy.walk first") and drawer.is_of(drawer.key)
     classes.vote_again("a")
     assert "measured" not in classes.state(code, phone(1))
     classes.vote(code, phone(2), 1, 2, STRAIGHT)

@@ -292,7 +292,8 @@ def test_what_is_too_much_now_is_asked_for_later(runs: Store, monkeypatch) -> No
     monkeypatch.setenv(limits.QUEUED, "1")
     lot, progress = trained(holding(toy("d=2,3"), 0, 1))
     assert "the limit of runs waiting or in training is 1" in progress.put_off[0]
-    assert not queue.states() and not lot.asked and not lot.told
+    assert lot.asked == {0} and len(queue.states()) == 1
+    assert lot.told.keys() == {0}  # the other still waits to be trained
     monkeypatch.setenv(limits.QUEUED, "2")
     lot, progress = trained(lot)
     assert not progress.put_off and progress.counts == {QUEUED: 2} and lot.asked == {0, 1}

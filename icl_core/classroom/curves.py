@@ -1,8 +1,9 @@
 """Curves that a class may draw before it sees them: those of a panel, in the places of its axes."""
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,14 @@ class Curve:
 
 def drawable(
     experiment: Experiment, run: Run, view: Any, hidden: Collection[str], drawer: str
-) -> list[Curve]:
-    """Return the curves of a run that are not on screen: of panels that are `hidden`, and those of
-    trainings in the drawers, other than the open `drawer`."""
-    curves = []
+) -> list[tuple[Curve, bool]]:
+    """Return curves of a run that are not on screen, each with whether a question hides it.
+
+    They are those of the panels of the stage that are `hidden`, and those that a training has while
+    it is going on, in the drawers other than the open `drawer`. Of several of one name each has
+    that of its panel, too.
+    """
+    found: list[tuple[Curve, bool, str]] = []
     for drawing in experiment.drawings:
         is_hidden = drawing.place == STAGE and drawing.name in hidden
         is_closed = drawing.live and drawing.place not in (STAGE, drawer)
@@ -56,8 +61,15 @@ def drawable(
             continue
         with suppress(CannotDraw, BadSetting):
             figure = drawing.panel(run, view).figure
-            curves += curves_of(figure) if figure is not None else []
-    return curves
+            curves = curves_of(figure) if figure is not None else []
+            found += [(curve, is_hidden, drawing.name.replace("_", " ")) for curve in curves]
+    times = Counter((curve.name, curve.x, curve.y) for curve, _, _ in found)
+    return [
+        (replace(curve, name=f"{curve.name} ({panel})"), is_hidden)
+        if times[curve.name, curve.x, curve.y] > 1
+        else (curve, is_hidden)
+        for curve, is_hidden, panel in found
+    ]
 
 
 def curves_of(figure: Figure) -> list[Curve]:
@@ -88,14 +100,12 @@ def _is_line(trace: Trace) -> bool:
 
 def _curve(line: Trace, lines: Sequence[Trace], layout: dict[str, Any]) -> Curve | None:
     """Return a line as a curve; None where none of it lies within the axes."""
-    x, y = (_along(layout[f"{name}axis"], line[name]) for name in "xy")
-    ends = [
-        _ends(layout[f"{name}axis"], [_along(layout[f"{name}axis"], one[name]) for one in lines])
-        for name in "xy"
-    ]
+    axes = {name: layout.get(f"{name}axis", {}) for name in "xy"}
+    x, y = (_along(axis, line[name]) for name, axis in axes.items())
     known = np.isfinite(x) & np.isfinite(y)
     if known.sum() < LEAST:
         return None
+    ends = [_ends(axis, [_along(axis, one[name]) for one in lines]) for name, axis in axes.items()]
     order = np.argsort(x[known], kind="stable")
     (left, right), (low, high) = ends
     places = np.linspace(left, right, PLACES)
@@ -106,10 +116,10 @@ def _curve(line: Trace, lines: Sequence[Trace], layout: dict[str, Any]) -> Curve
         return None
     return Curve(
         line["name"],
-        layout["xaxis"].get("title", {}).get("text", ""),
-        layout["yaxis"].get("title", {}).get("text", ""),
-        _ticks(layout["xaxis"], left, right),
-        _ticks(layout["yaxis"], low, high),
+        axes["x"].get("title", {}).get("text", ""),
+        axes["y"].get("title", {}).get("text", ""),
+        _ticks(axes["x"], left, right),
+        _ticks(axes["y"], low, high),
         measured,
     )
 

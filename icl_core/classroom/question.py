@@ -15,6 +15,7 @@ from icl_core.contract.lesson import readings
 Vote = Any  # a choice's index, a number, or the heights of a drawn curve as a tuple
 NEAR = FULL // 10  # mean distance from the measured curve up to which a drawn one counts as right
 MOVED = FULL // 20  # mean distance from which a curve drawn again counts as another
+IN_PLACE = " ~ "  # in the key of a curve that is drawn in place of another question
 LONGEST_NUMBER = 40  # characters of a number as it is typed
 _THOUSANDS_OR_DECIMALS = re.compile(r",\d{3}\s*%?\s*$")
 
@@ -33,7 +34,7 @@ class Question:
 
     key      its name: the experiment's id, and the beat or the lesson's exercise
     ask      the question
-    right    the right choice's index, or the true value; nothing for a curve
+    right    the right choice's index, or the true value; of a curve 0, which nothing reads
     choices  what to choose from; empty for a number and a curve
     curve    what is to be drawn, if it is
     unit     the number's unit
@@ -50,7 +51,7 @@ class Question:
 
     def is_of(self, key: str) -> bool:
         """Return whether it is the question of a key, or a curve to draw in its place."""
-        return self.key == key or self.key.startswith(f"{key} ~ ")
+        return self.key == key or self.key.startswith(f"{key}{IN_PLACE}")
 
     def read(self, answer: object) -> Vote:
         """Return the vote of an answer: a choice's index, the number of a typed text, or the

@@ -121,6 +121,11 @@ class Sessions:
             if session is not None:
                 self._forget(session)
 
+    def has(self, owner: str) -> bool:
+        """Return whether the lecturer has a session."""
+        with self._lock:
+            return self._find_owned(owner) is not None
+
     def seen(self, owner: str) -> Seen | None:
         """Return what the lecturer sees of their session; None if they have none."""
         with self._lock:
@@ -144,7 +149,7 @@ class Sessions:
             )
 
     def put_stage(self, owner: str, on: bool) -> None:
-        """Have the phones show the stage, or no longer; the next question ends it, too."""
+        """Have the phones show the stage, or no longer; the next question or lot ends it."""
         with self._lock:
             session = self._owned(owner)
             session.has_stage = on

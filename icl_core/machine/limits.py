@@ -14,7 +14,7 @@ DEFAULTS = {QUEUED: 100, HOURS: 24.0}  # for visitors of a page; the command lin
 CLASSES = 20  # sessions of classes at once
 PHONES = 300  # in one of them
 PHONE_REQUESTS = 2.0, 20.0  # of one phone: a second, and at once
-CLASS_REQUESTS = 300.0, 900.0  # of all phones of a class; each asks every two seconds
+CLASS_REQUESTS = 300.0, 900.0  # of all phones of a class; each asks every one or two seconds
 NOTHING_IS_KEPT = f"this server is read-only ({READ_ONLY}): nothing is trained, kept or deleted"
 
 

@@ -59,15 +59,17 @@ def train(lot: Lot, visitor: str, metric: str) -> Progress:
     drawn = frozenset(lot.drawn.values())
     sweep = Sweep(lot.grid)
     status = sweep.look()
-    asked = drawn
     put_off: tuple[str, ...] = ()
     new = {index for index in drawn - lot.asked if status.outcomes[index].status == MISSING}
+    waiting = sorted(new)
+    try:
+        while waiting:  # one by one: as many as the queue takes of this visitor
+            sweep.ask(visitor, {waiting[0]})
+            del waiting[0]
+    except (BadSetting, OSError) as problem:
+        put_off = (str(problem),)
+    asked = drawn.difference(waiting)  # the others are asked for again, at the next call
     if new:
-        try:
-            sweep.ask(visitor, new)
-        except (BadSetting, OSError) as problem:
-            put_off = (str(problem),)
-            asked = drawn - new  # they are asked for again, at the next call
         status = sweep.look()
     labels = {claim.id: claim.label for claim in registry.experiment(lot.grid.experiment).claims}
     measured = [name for name in status.metrics if name in labels] or list(labels)

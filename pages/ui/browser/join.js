@@ -1,4 +1,4 @@
-/* A phone in a class: it asks every two seconds what is shown, and sends what is answered. */
+/* A phone in a class: it asks every one or two seconds what is shown, and sends what is answered. */
 
 const PAUSE = 2000; // milliseconds between two questions to the server
 const LONG_PAUSE = 5000; // after a refusal or without a connection
@@ -73,6 +73,7 @@ async function vote(answer) {
 /* Say why something was refused; a code that is none may be entered anew. */
 function refuse({ message, status }) {
   if (status === undefined) {
+    bring(false); // a stage that stands still would look as if the lecturer's did
     say("No connection to the class. This page tries again.");
   } else {
     say(message);

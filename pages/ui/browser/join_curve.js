@@ -71,9 +71,7 @@ function reshape(at, height, since = at) {
 const within = (value, top) => Math.min(top, Math.max(0, Math.round(value)));
 
 function trace(event, since) {
-  const { left, top, width, height } = picture.getBoundingClientRect();
-  const x = ((event.clientX - left) / width) * 320;
-  const y = ((event.clientY - top) / height) * 240;
+  const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(picture.getScreenCTM().inverse());
   const at = within(((x - AXES.left) / (AXES.right - AXES.left)) * (PLACES - 1), PLACES - 1);
   reshape(at, within(((AXES.bottom - y) / (AXES.bottom - AXES.top)) * FULL, FULL), since ?? at);
 }

@@ -5,6 +5,7 @@ const STAGE_PAUSE = 1500; // milliseconds between two questions to the server wh
 const KEPT = 20; // scenes, so that the clock may go back without asking
 const scenes = new Map(); // promises, by the stage's name, the oldest first
 let frame = null;
+let loading = null; // a promise, once the page of the stage has been asked for
 let wanted; // the name of the stage that is to be seen: empty while there is none, undefined if the lecturer shows none
 
 /* Show the stage of that name. What fails is tried again with the next answer of the server. */
@@ -35,11 +36,15 @@ const sceneOf = (name) => {
   return scenes.get(name);
 };
 
-/* The page of the stage, once it has loaded; one that has not is loaded again. */
-const stagePage = async () => {
-  if (frame?.contentWindow.iclShow) return;
-  frame?.remove();
+/* The page of the stage, once it has loaded; while it loads it is not asked for again, and one that has failed is. */
+const stagePage = () => (loading ??= loadStage());
+
+async function loadStage() {
   frame = Object.assign(document.createElement("iframe"), { title: "The stage", hidden: true, src: "class/stage" });
   document.body.append(frame);
   await new Promise((resolve) => (frame.onload = resolve));
-};
+  if (frame.contentWindow.iclShow) return;
+  frame.remove();
+  frame = loading = null;
+  throw new Error("The page of the stage did not load.");
+}

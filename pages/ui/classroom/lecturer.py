@@ -23,7 +23,7 @@ from icl_core.sweeps import by_class
 from icl_core.sweeps.setting_grid import Grid
 from pages.ui.classroom import lots
 from pages.ui.classroom.routes import PAGE
-from pages.ui.link import visitors
+from pages.ui.link import pending_address, visitors
 from pages.ui.look import chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.qr import qr_address
@@ -34,12 +34,13 @@ LOTS_HELP = "For lecturers: each phone draws one of these settings, and only tho
 _PAUSE = 2.0  # seconds between two looks at how many have answered
 _REFUSED = "class refused"  # in the session: what could not be done last
 _FOLDED = "class folded"
+_LOTS = "class draws lots"
 _REDRAW = "class stage put"  # in the session: the page is to be drawn for the phones
 
 
 def has_class() -> bool:
     """Return whether the visitor has a class."""
-    return sessions.ALL.seen(visitors.name()) is not None
+    return sessions.ALL.has(visitors.name())
 
 
 def offer(key: str, ask: Callable[[], None]) -> None:
@@ -78,7 +79,14 @@ def offer_lots(grid: Grid) -> None:
         st.button("With the class", key="lots", help=LOTS_HELP, on_click=_draw_lots, args=(grid,))
 
 
+def has_begun() -> bool:
+    """Return whether the button of `offer_lots` was pressed: the whole page is to be drawn then,
+    which has the panel, or says why there is none."""
+    return st.session_state.pop(_LOTS, False)
+
+
 def _draw_lots(grid: Grid) -> None:
+    st.session_state[_LOTS] = True
     if begin():
         sessions.ALL.draw_lots(visitors.name(), by_class.lot(grid))
         st.session_state[_FOLDED] = False
@@ -174,6 +182,7 @@ def _stage_toggle(seen: Seen) -> None:
     put = partial(sessions.ALL.put_stage, on=not seen.has_stage)
     st.toggle("Stage on phones", key=key, on_change=_put_stage, args=(put,))
     if st.session_state.pop(_REDRAW, False):
+        pending_address.apply_pending()
         st.rerun()  # the whole page: it knows the stage
 
 

@@ -67,8 +67,8 @@ def _goes_on(grid: Grid, status: SweepStatus) -> bool:
 def _result(setting: Setting, grid: Grid, running: bool, show_panel: ShowPanel) -> None:
     """Draw the right half; a fragment, which runs repeatedly only if the sweep was `running` when
     the page was drawn."""
-    if st.session_state.pop(_CELL_OPENED, False):
-        st.rerun()  # the whole page: it has another setting
+    if st.session_state.pop(_CELL_OPENED, False) or lecturer.has_begun():
+        st.rerun()  # the whole page: it has another setting, or a class
     sweep = Sweep(grid)
     status = sweep.look(spawn.trainings())
     if _goes_on(grid, status) != running:

@@ -26,12 +26,14 @@ def draw(setting: Setting, run: Run, place: Place) -> None:
     if seen is None or not seen.has_stage:
         return
     stage = None
-    if place.question is None:
-        hidden = tuple(sorted(set(place.hidden)))
-        shown = f"{run.digest} {setting.id} {setting.preset.name} {knobs.values(setting.view)}"
-        name = film_id(f"{shown} {hidden} {words.stamp()}")
-        stage = ShownStage(name, _scene(name, setting, run, hidden))
-    sessions.ALL.draw_stage(visitors.name(), stage)
+    try:
+        if place.question is None:
+            hidden = tuple(sorted(set(place.hidden)))
+            shown = f"{run.digest} {setting.id} {setting.preset.name} {knobs.values(setting.view)}"
+            name = film_id(f"{shown} {hidden} {words.stamp()}")
+            stage = ShownStage(name, _scene(name, setting, run, hidden))
+    finally:  # none in place of one that cannot be drawn: the former is not what the page shows
+        sessions.ALL.draw_stage(visitors.name(), stage)
 
 
 @keep_by_size(SCENE_BYTES, len)

@@ -13,7 +13,7 @@ from icl_core.classroom.curves import drawable
 from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat, Question, seen_at, sentence_of
 from pages.ui.classroom import lecturer
-from pages.ui.link import address, answers
+from pages.ui.link import address, answers, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.look.escape import escape_markdown
 from pages.ui.story import places
@@ -65,14 +65,17 @@ def _choose_curve(setting: Setting, run: Run, beat: Beat, question: Question) ->
     drawer = st.query_params.get("drawer", "")
     curves = drawable(setting.experiment, run, view, question.hides, drawer)
     if not curves:
-        st.markdown("All curves of this run are on screen.")
-    for number, curve in enumerate(curves):
+        st.markdown("This run has no curve that the question hides or a closed drawer has.")
+    for number, (curve, is_hidden) in enumerate(curves):
         label = f"{escape_markdown(curve.name)}: {curve.y} against {curve.x}"
         if st.button(label, key=f"curve {number}", type="tertiary"):
             ask = f"Draw “{curve.name}” as you expect it: {curve.y} against {curve.x}."
-            key = f"{class_key(setting.id, beat)} ~ {curve.name}, {curve.y}"
+            # one that the question hides may be seen once it is answered, one of a drawer may not
+            place = class_question.IN_PLACE if is_hidden else " in a drawer: "
+            key = f"{class_key(setting.id, beat)}{place}{curve.name}, {curve.y}"
             lecturer.ask(class_question.Question(key, ask, 0.0, curve=curve))
             answers.forget(answer_key(run, beat))
+            pending_address.apply_pending()
             st.rerun()
 
 
