@@ -76,3 +76,17 @@ def test_phones_draw_settings_and_the_map_fills(
         expect(phone.locator("#choices")).to_be_hidden()
     end(tab, phones)
     tab.wait_for_function(f"({OUTLINED})() === undefined")
+
+
+@pytest.mark.long
+def test_a_class_begins_while_the_sweep_trains(
+    server: str, window: Callable[..., Page], phones: list[Page]
+) -> None:
+    tab = go(window(), f"{server}/toy?steps=100000&at_once=false&drawer=Sweep&sweep=d=8,9")
+    tab.get_by_role("button", name="Train 2 runs").click()
+    expect(tab.get_by_role("button", name="Cancel", exact=True)).to_be_visible()
+    press(tab, "With the class")
+    expect(tab.locator(".st-key-class")).to_contain_text("0 of 2 settings are drawn")
+    end(tab, phones)
+    tab.locator(".st-key-cancel-sweep button").last.click()
+    expect(tab.get_by_role("button", name="Train 2 runs")).to_be_visible()
