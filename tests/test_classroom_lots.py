@@ -396,8 +396,8 @@ def test_the_lecturers_page_trains_what_is_drawn(first_run: Store, classes: Sess
     assert (
         len([job for job in queue.states() if not job.ended]) == 1
     )  # folded, it asks all the same
-    press(app, "End")
-    assert "End" not in labels(app) and not classes._by_code
+    press(app, "End the class")
+    assert "End the class" not in labels(app) and not classes._by_code
     assert not any("a phone has drawn it" in caption.value for caption in app.caption)
 
 

@@ -101,8 +101,8 @@ def test_a_question_is_asked_with_the_class_and_its_answer_marked_once_it_is_sho
     press(app, "Show me")
     assert the(classes).revealed
     assert "to the right one. Right: " in said(opened(app.run()))
-    press(app, "End")
-    assert "End" not in labels(app) and not classes._by_code
+    press(app, "End the class")
+    assert "End the class" not in labels(app) and not classes._by_code
 
 
 def test_a_question_that_the_lecturer_has_answered_is_open_again(classes: Sessions) -> None:
@@ -148,7 +148,7 @@ def test_too_many_classes_are_told(classes: Sessions, monkeypatch) -> None:
     app, _ = first_question("gdssm")
     press(app, "With the class")
     assert [warning.value for warning in app.warning if "holds 1 classes" in warning.value]
-    assert "End" not in labels(app)
+    assert "End the class" not in labels(app)
 
 
 def test_a_folded_panel_leaves_one_line(classes: Sessions) -> None:

@@ -115,7 +115,8 @@ def _curves(result: Result, curve: Curve, marks_right: bool) -> Figure:
         heights = np.hstack([np.reshape(votes, (-1, PLACES)), apart])  # [votes, places + 1]
         line = {"color": trace["marker"]["color"], "width": 1.5}
         drawn = {"x": np.tile([*x, np.nan], len(votes)), "y": heights.ravel(), "opacity": 0.55}
-        figure.add_scatter(mode="lines", name=trace["name"], line=line, hoverinfo="skip", **drawn)
+        name = trace["name"] if len(result.rounds) > 1 else "the class"
+        figure.add_scatter(mode="lines", name=name, line=line, hoverinfo="skip", **drawn)
     if result.rounds[-1]:
         middle = np.median(result.rounds[-1], axis=0)
         line = {"color": COLOURS["gradient descent"], "width": 4, "dash": "dash"}

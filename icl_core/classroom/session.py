@@ -60,6 +60,7 @@ class Seen:
     revealed  whether the right answer may be shown
     former    the results of the questions before, in their order
     has_stage  whether phones are to show the stage
+    shows_stage  whether they may show it now
     lot       the lot that phones drew from last; it is shown where no question is
     """
 
@@ -74,6 +75,7 @@ class Seen:
     revealed: bool
     former: tuple[Result, ...]
     has_stage: bool
+    shows_stage: bool
     lot: Lot | None
 
 

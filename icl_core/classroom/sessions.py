@@ -145,6 +145,7 @@ class Sessions:
                 session.revealed,
                 tuple(session.former),
                 session.has_stage,
+                session.seen_stage() is not None,
                 session.lot,
             )
 

@@ -47,6 +47,7 @@ def end(tab: Page, phones: list[Page]) -> None:
     for phone in phones:
         phone.goto("about:blank")
     press(tab, "End")
+    press(tab, "End the class")
     expect(tab.locator(".st-key-class")).to_have_count(0)
 
 
@@ -194,7 +195,7 @@ def test_a_class_draws_a_curve_and_sees_the_measured_one(
     press(tab, "Open the answers")
     chart = tab.locator(".st-key-class .js-plotly-plot")
     curves = chart.evaluate("plot => plot.data.map(({ name }) => name)")
-    assert curves == ["first vote", "middle of the class"]
+    assert curves == ["the class", "middle of the class"]
     press(tab, "Show the measured curve")
     measured = tab.locator(".st-key-class-measured .js-plotly-plot")
     expect(measured).to_be_visible()

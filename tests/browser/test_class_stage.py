@@ -105,4 +105,5 @@ def test_the_stage_follows_the_lecturers_clock_and_waits_for_questions(
     for phone in phones:
         phone.goto("about:blank")
     press(tab, "End")
+    press(tab, "End the class")
     expect(tab.locator(".st-key-class")).to_have_count(0)

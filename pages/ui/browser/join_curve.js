@@ -6,6 +6,7 @@ const AXES = { left: 46, right: 300, top: 10, bottom: 190 }; // in the picture's
 const drawing = find("drawing");
 const picture = find("picture");
 let heights = null; // the curve in hand
+let drawnAt = new Set(); // the places at which it was drawn; at the others it is as high as at the nearest of these
 let place = 0; // where keys change it, and where the finger was last
 
 const across = (at) => AXES.left + (at / (PLACES - 1)) * (AXES.right - AXES.left);
@@ -36,7 +37,8 @@ function axes({ x, y, x_ticks, y_ticks }) {
 }
 
 function buildCurve({ curve, own, round }) {
-  heights = own?.[round - 1] ?? null;
+  heights = (curve && own[round - 1]) ?? null;
+  drawnAt = new Set(heights?.keys());
   place = 0;
   if (curve) picture.setAttribute("aria-label", `Your curve of ${curve.name}. Left and right choose a place, up and down its height`);
 }
@@ -47,8 +49,9 @@ function drawCurve({ curve, own, round, opened, measured }) {
   if (!curve) return;
   drawing.querySelector("button").hidden = opened;
   const first = round > 1 ? [line(own[0], "first")] : [];
+  const cursor = shape("circle", { cx: across(place), cy: upwards(heights?.[place] ?? FULL / 2), r: 6, class: "cursor" });
   const hint = shape("text", { x: 173, y: 100, "text-anchor": "middle" }, heights || opened ? "" : "Draw here");
-  picture.replaceChildren(...axes(curve), ...first, line(measured, "measured"), line(heights, "own"), hint);
+  picture.replaceChildren(...axes(curve), ...first, line(measured, "measured"), line(heights, "own"), cursor, hint);
   const height = heights?.[place] ?? 0;
   picture.setAttribute("aria-valuenow", height);
   picture.setAttribute("aria-valuetext", heights ? `place ${place + 1} of ${PLACES}, height ${height}%` : "nothing drawn yet");
@@ -62,8 +65,13 @@ function reshape(at, height, since = at) {
   const steps = Math.max(1, Math.abs(at - since));
   for (let step = 0; step <= steps; step++) {
     const share = at === since ? 1 : step / steps;
-    heights[Math.round(since + (at - since) * share)] = Math.round(from + (height - from) * share);
+    const passed = Math.round(since + (at - since) * share);
+    heights[passed] = Math.round(from + (height - from) * share);
+    drawnAt.add(passed);
   }
+  const known = [...drawnAt];
+  const nearest = (other) => known.reduce((best, one) => (Math.abs(one - other) < Math.abs(best - other) ? one : best));
+  heights = heights.map((own, other) => (drawnAt.has(other) ? own : heights[nearest(other)]));
   place = at;
   drawCurve(state);
 }

@@ -172,7 +172,9 @@ def _buttons(seen: Seen) -> None:
         label = "Show the measured curve" if question.curve else "Show the true value"
         _button(label, partial(sessions.ALL.reveal, key=question.key))
     _button("Unfold" if _is_folded() else "Fold", _fold, "tertiary")
-    _button("End", sessions.ALL.end, "tertiary")
+    with st.popover("End", type="tertiary", width="content"):
+        st.markdown("Its phones are sent away, and its results can no longer be saved.")
+        _button("End the class", sessions.ALL.end)
 
 
 def _stage_toggle(seen: Seen) -> None:
@@ -180,7 +182,8 @@ def _stage_toggle(seen: Seen) -> None:
     key = f"class stage {seen.id}"
     st.session_state[key] = seen.has_stage  # as the lecturer's other windows have set it
     put = partial(sessions.ALL.put_stage, on=not seen.has_stage)
-    st.toggle("Stage on phones", key=key, on_change=_put_stage, args=(put,))
+    waits = " (once no question is open)" if seen.has_stage and not seen.shows_stage else ""
+    st.toggle(f"Stage on phones{waits}", key=key, on_change=_put_stage, args=(put,))
     if st.session_state.pop(_REDRAW, False):
         pending_address.apply_pending()
         st.rerun()  # the whole page: it knows the stage

@@ -50,11 +50,14 @@ def offer_class(setting: Setting, run: Run, beat: Beat, question: Question) -> N
         lecturer.ask(class_question.Question(key, question.ask, right, question.choices))
         answers.forget(answer_key(run, beat))
 
-    lecturer.offer(key, ask_class)
     if not lecturer.has_class():
+        lecturer.offer(key, ask_class)
         return
     help = "The class draws a curve, which the question hides or a closed drawer has"
-    if st.button("Let them draw", key="let-them-draw", type="tertiary", help=help):
+    with st.container(key="asks", horizontal=True, gap="small"):
+        lecturer.offer(key, ask_class)
+        draws = st.button("Let them draw", key="let-them-draw", type="tertiary", help=help)
+    if draws:
         _choose_curve(setting, run, beat, question)
 
 
