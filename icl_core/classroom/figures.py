@@ -110,6 +110,7 @@ def _curves(result: Result, curve: Curve, marks_right: bool) -> Figure:
     on top, in shares of the axes that were drawn in."""
     figure = Figure(layout=layout(360, {"t": 40}))
     x = np.linspace(0, 1, PLACES)
+    last = result.rounds[-1]
     for votes, trace in zip(result.rounds, _traces(result), strict=True):
         apart = np.full((len(votes), 1), np.nan)  # between two curves of one trace
         heights = np.hstack([np.reshape(votes, (-1, PLACES)), apart])  # [votes, places + 1]
@@ -117,8 +118,8 @@ def _curves(result: Result, curve: Curve, marks_right: bool) -> Figure:
         drawn = {"x": np.tile([*x, np.nan], len(votes)), "y": heights.ravel(), "opacity": 0.55}
         name = trace["name"] if len(result.rounds) > 1 else "the class"
         figure.add_scatter(mode="lines", name=name, line=line, hoverinfo="skip", **drawn)
-    if result.rounds[-1]:
-        middle = np.median(result.rounds[-1], axis=0)
+    if last:
+        middle = np.median(last, axis=0)
         line = {"color": COLOURS["gradient descent"], "width": 4, "dash": "dash"}
         figure.add_scatter(x=x, y=middle, mode="lines", name="middle of the class", line=line)
     if marks_right:
